@@ -1,0 +1,151 @@
+"""Gradients before and after a backward pass: seeds, stashes, temporary and retained gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from warp.errors import ArgumentError
+from warp.recording import RecordedArray, accumulate, clear
+from warp_autograd.entries import Entry
+from warp_autograd.paths import is_differentiable
+
+Seed = tuple[RecordedArray, Any]
+
+
+def collect_seeds(loss: object, grads: object) -> list[Seed]:
+    """Return arrays and copies of the gradients to start from; ArgumentError names what is wrong."""
+    seeds: list[Seed] = []
+    if loss is not None:
+        seeds.append(_loss_seed(loss))
+    if grads is not None:
+        if not isinstance(grads, Mapping):
+            raise ArgumentError(f"grads must map arrays to their gradients, got {type(grads).__qualname__}")
+        seeds.extend(_given_seed(array, gradient) for array, gradient in grads.items())
+    return seeds
+
+
+def _loss_seed(loss: object) -> Seed:
+    array = _expect_array(loss, "loss")
+    values = array.numpy()
+    if values.size != 1:
+        raise ArgumentError(
+            f"loss must have exactly one element, got shape {array.shape} of {_name(array.dtype)}; "
+            "use grads= for the gradients of several"
+        )
+    return array, np.ones_like(values)
+
+
+def _given_seed(key: object, gradient: object) -> Seed:
+    array = _expect_array(key, "a key of grads")
+    wanted = array.numpy()
+    if not isinstance(gradient, (RecordedArray, np.ndarray)):
+        raise ArgumentError(f"grads: the gradient must be a warp.array, got {type(gradient).__qualname__}")
+    values = gradient if isinstance(gradient, np.ndarray) else gradient.numpy()
+    if values.shape != wanted.shape or values.dtype != wanted.dtype:
+        raise ArgumentError(
+            f"grads: an array of shape {array.shape} and dtype {_name(array.dtype)} needs a gradient like it, "
+            f"got shape {gradient.shape} and dtype {_name(gradient.dtype)}"
+        )
+    return array, np.array(values)
+
+
+def _expect_array(value: object, name: str) -> RecordedArray:
+    if not isinstance(value, RecordedArray):
+        raise ArgumentError(f"{name} must be a warp.array, got {type(value).__qualname__}")
+    if not is_differentiable(value):
+        raise ArgumentError(f"{name} must hold floating-point numbers, got dtype {_name(value.dtype)}")
+    return value
+
+
+def _name(dtype: object) -> str:
+    return str(getattr(dtype, "name", dtype))
+
+
+@contextmanager
+def temporary_gradients(seeds: Iterable[Seed], entries: Sequence[Entry]) -> Iterator[None]:
+    """Give seeded arrays without a gradient one for the time of a backward pass, all their wrappers the same."""
+    attached: list[RecordedArray] = []
+    try:
+        for array, _ in seeds:
+            if not array.requires_grad:
+                _attach(array, entries, attached)
+        yield
+    finally:
+        for array in attached:
+            array.requires_grad = False
+
+
+def _attach(array: RecordedArray, entries: Sequence[Entry], attached: list[RecordedArray]) -> None:
+    root = array.root()
+    owner = array if root.requires_grad else root
+    owner.requires_grad = True
+    attached.append(owner)
+    if not array.requires_grad:
+        array.requires_grad = True
+        attached.append(array)
+    for other in {id(found): found for entry in entries for found in entry.event.arrays()}.values():
+        wrapper = other.root()
+        if not other.requires_grad and not wrapper.requires_grad and wrapper.layout() == owner.layout():
+            wrapper.grad = owner.grad
+            attached.append(wrapper)
+
+
+class Stash:
+    """Gradients of the arrays that a tape writes, set aside while seeds travel through them."""
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self._taken: list[tuple[Any, Any]] = []
+        seen = set()
+        for entry in entries:
+            for array in entry.event.writes:
+                if not array.requires_grad or array.layout() in seen:
+                    continue
+                seen.add(array.layout())
+                gradient = array.grad.numpy()
+                # One after the other, so that elements in two overlapping views are taken once.
+                if gradient.dtype.names is not None or gradient.any():
+                    self._taken.append((gradient, gradient.copy()))
+                    clear(gradient)
+
+    def give_back(self) -> None:
+        """Add what was set aside to the gradients."""
+        for gradient, values in self._taken:
+            accumulate(gradient, values)
+        self._taken.clear()
+
+
+class RetainedGradients:
+    """Gradients of intermediate results as they are before their last writer's adjoint consumes them."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        last = {
+            array.layout(): (index, array)
+            for index, entry in enumerate(entries)
+            for array in entry.event.writes
+            if array.retain_grad and array.requires_grad
+        }
+        self._wanted: dict[int, list[RecordedArray]] = {}
+        for index, array in last.values():
+            self._wanted.setdefault(index, []).append(array)
+        self._kept: list[tuple[Any, Any]] = []
+
+    def keep(self, index: int) -> None:
+        """Copy the gradients that the adjoint of an operation is about to consume."""
+        for array in self._wanted.get(index, ()):
+            gradient = array.grad.numpy()
+            self._kept.append((gradient, gradient.copy()))
+
+    def give_back(self) -> None:
+        """Put the copies back; where views overlap, the last writer's counts."""
+        for gradient, values in reversed(self._kept):
+            gradient[...] = values
+
+
+def plant(seeds: Iterable[Seed]) -> None:
+    """Add the seeds to the gradients of their arrays."""
+    for array, values in seeds:
+        accumulate(array.grad.numpy(), values)

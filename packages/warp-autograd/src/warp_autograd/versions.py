@@ -1,0 +1,91 @@
+"""Whether the values that adjoints need are still those of the forward pass.
+
+Every write has a stamp. An operation's own stamp is that of its last run, also when the same operation was run again
+off the tape, so that a tape recorded once serves many backward passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from warp.errors import AutogradError
+from warp.recording import RecordedArray, stamps_of
+from warp_autograd.entries import Entry, WriteHistory
+
+Report = Callable[[str, RecordedArray], None]
+
+
+class AccessCheck:
+    """Compares the present contents of arrays with what the recorded operations read and wrote."""
+
+    def __init__(self, entries: Sequence[Entry], history: WriteHistory, allow_overwrite: bool) -> None:
+        self._entries = entries
+        self._history = history
+        self._allow_overwrite = allow_overwrite
+        self._writer_of_stamp = {entry.last_run: index for index, entry in enumerate(entries)}
+        self._stale: list[str | None] = []
+        for index in range(len(entries)):
+            self._stale.append(self._find_staleness(index))
+
+    def check(self, index: int, report_changed_leaf: Report) -> None:
+        """Raise AutogradError if a value that the adjoint of an operation needs is gone or out of date.
+
+        An array that no operation of the tape writes is read at its current value: `report_changed_leaf` is told if
+        Warp changed it since.
+        """
+        entry = self._entries[index]
+        for array in entry.event.needed():
+            self._check_contents(entry, index, array, report_changed_leaf)
+            writer = self._history.last_writer(array, index + 1)
+            reason = None if writer is None else self._stale[writer]
+            if writer is not None and reason is not None:
+                raise AutogradError(
+                    f"{self._what(entry, array)}, but it is stale: it was computed by {self._entries[writer].text} "
+                    f"before {reason}. Run the forward pass again, or record a new tape."
+                )
+
+    def _check_contents(self, entry: Entry, index: int, array: RecordedArray, report_changed_leaf: Report) -> None:
+        for stamp in stamps_of(array):
+            writer = self._writer_of_stamp.get(stamp)
+            if writer is not None:
+                if writer > index and not self._allow_overwrite:
+                    raise AutogradError(
+                        f"{self._what(entry, array)}, but it was overwritten later on the tape by "
+                        f"{self._entries[writer].text}. Write to another array there, or copy this one before."
+                    )
+            elif stamp > entry.recorded:
+                if self._history.last_writer(array, index + 1) is None:
+                    report_changed_leaf(self._what(entry, array), array)
+                else:
+                    raise AutogradError(
+                        f"{self._what(entry, array)}, but it was overwritten off the tape. "
+                        "Run the forward pass again, or record a new tape."
+                    )
+
+    def _find_staleness(self, index: int) -> str | None:
+        entry = self._entries[index]
+        for array in entry.event.reads:
+            for stamp in stamps_of(array):
+                reason = self._staleness_of(index, entry, array, stamp)
+                if reason is not None:
+                    return reason
+        return None
+
+    def _staleness_of(self, index: int, entry: Entry, array: RecordedArray, stamp: int) -> str | None:
+        writer = self._writer_of_stamp.get(stamp)
+        if writer is None:
+            changed = stamp > entry.last_run
+            return (
+                f"the {entry.event.describe(array)} that it depends on was modified off the tape" if changed else None
+            )
+        if writer >= index:
+            writer = self._history.last_writer(array, index)
+        if writer is None:
+            return None
+        if self._entries[writer].last_run > entry.last_run:
+            return f"{self._entries[writer].text}, which it depends on, was run again"
+        return self._stale[writer]
+
+    @staticmethod
+    def _what(entry: Entry, array: RecordedArray) -> str:
+        return f"the adjoint of {entry.text} needs the values of the {entry.event.describe(array)}"

@@ -1,0 +1,1 @@
+"""Internals of Warp; nothing here is public."""

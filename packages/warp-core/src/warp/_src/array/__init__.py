@@ -1,0 +1,1 @@
+"""Arrays on the host: the class, how they are made, copied and indexed."""

@@ -1,0 +1,147 @@
+"""Turning what users give as data into NumPy arrays of an element type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from warp._src.array.elements import ElementLayout, element_layout, infer_element_layout
+from warp._src.array.memory import Values
+from warp._src.types.arrays import MAX_DIMENSIONS
+from warp._src.types.scalars import Scalar
+from warp._src.types.struct_type import StructInstance, StructType
+from warp._src.types.tensor_base import Tensor
+from warp.errors import ArgumentError
+
+
+def as_values(data: Any, dtype: Any, shape: tuple[int, ...] | None, copy: bool) -> tuple[Values, ElementLayout, object]:
+    """Return data as a NumPy array with trailing element dimensions, its element layout, and what to keep alive.
+
+    `dtype` is typing.Any to keep the data's own type. With `copy=False` the result shares the memory of `data`, or
+    ArgumentError says why it cannot.
+    """
+    source, inferred, keep = _to_numpy(data, dtype)
+    if dtype is not Any:
+        element = element_layout(dtype)
+    elif inferred is not None:
+        element = element_layout(inferred)
+    else:
+        element = infer_element_layout(source)
+    values = _convert(source, element, copy or not isinstance(data, np.ndarray))
+    values = _split_elements(values, element, shape)
+    if shape is not None and values.shape != shape + element.shape:
+        values = _reshape(values, shape + element.shape, copy, f"data of shape {source.shape}", shape)
+    if values.ndim - len(element.shape) > MAX_DIMENSIONS:
+        raise ArgumentError(f"data has {values.ndim - len(element.shape)} dimensions, at most {MAX_DIMENSIONS} allowed")
+    return values, element, keep
+
+
+def _to_numpy(data: Any, dtype: Any) -> tuple[Values, Any, object]:
+    if isinstance(data, np.ndarray):
+        return data, None, None
+    if isinstance(data, (bool, int, float, Scalar, np.generic)):
+        return np.atleast_1d(np.asarray(data)), None, None
+    if isinstance(data, (Tensor, StructInstance)):
+        data = [data]
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes, bytearray)):
+        return _from_sequence(data, dtype)
+    if hasattr(data, "__array_interface__") or hasattr(data, "__array__") or hasattr(data, "__dlpack__"):
+        return np.asarray(data), None, None
+    if isinstance(data, (bytearray, memoryview)):
+        return np.asarray(data), None, None
+    raise ArgumentError(f"data must be a sequence, an array or a number, got {type(data).__qualname__}")
+
+
+def _from_sequence(data: Sequence[Any], dtype: Any) -> tuple[Values, Any, object]:
+    first: Any = data
+    while isinstance(first, (list, tuple)) and first:
+        first = first[0]
+    if isinstance(dtype, StructType) or isinstance(first, StructInstance):
+        return _from_structs(data, dtype if isinstance(dtype, StructType) else first._struct_type)
+    inferred = type(first) if isinstance(first, (Tensor, Scalar)) else None
+    if isinstance(first, Tensor) and all(type(value) is inferred for value in data):
+        flat = np.array([number for value in data for number in value.values], first.scalar.dtype)
+        return flat.reshape(len(data), *first.shape), inferred, None
+    if not isinstance(data, (list, tuple)):
+        data = list(data)
+    try:
+        values = np.array(data)
+    except ValueError as error:
+        raise ArgumentError(f"data: the nested sequences differ in length ({error})") from error
+    if values.dtype.kind == "O":
+        raise ArgumentError(f"data holds values that are no numbers: {first!r:.80}")
+    if not values.size and dtype is Any and inferred is None:
+        values = values.astype(np.float32)
+    return values, inferred, None
+
+
+def _from_structs(data: Sequence[Any], dtype: StructType) -> tuple[Values, Any, object]:
+    try:
+        values = np.zeros(len(data), dtype.numpy_dtype())
+        for index, instance in enumerate(data):
+            values[index] = dtype.to_numpy_value(instance)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"data: {error}") from error
+    return values, dtype, list(data)
+
+
+def _convert(source: Values, element: ElementLayout, copy: bool) -> Values:
+    if source.dtype == element.scalar:
+        return np.array(source, order="C") if copy else source
+    if not copy:
+        raise ArgumentError(
+            f"data: NumPy type {source.dtype} is not {element.scalar}, so the memory cannot be shared; use copy=True"
+        )
+    if source.dtype.kind not in "biufV" or (element.scalar.names is not None) != (source.dtype.names is not None):
+        raise ArgumentError(f"data of type {source.dtype} cannot be converted to {_name(element)}")
+    with np.errstate(over="ignore", invalid="ignore"):
+        return source.astype(element.scalar, order="C")
+
+
+def _split_elements(values: Values, element: ElementLayout, shape: tuple[int, ...] | None) -> Values:
+    """Give `values` the trailing dimensions of an element."""
+    inner = element.shape
+    if not inner:
+        return values
+    if values.ndim >= len(inner) and values.shape[-len(inner) :] == inner and values.ndim > len(inner):
+        _check_inner(values, element)
+        return values
+    length = element.size // element.scalar.itemsize
+    if values.ndim > 1 and values.shape[-1] == length:
+        _check_inner(values[..., :1] if length == 1 else values, element, dimensions=1)
+        split: Values = values.reshape(values.shape[:-1] + inner)
+        return split
+    if values.ndim == 1 and values.size % length == 0:
+        _check_inner(values, element, dimensions=1)
+        return values.reshape((-1, *inner))
+    if values.shape == inner:
+        _check_inner(values, element)
+        return values.reshape((1, *inner))
+    if shape is not None and values.size == length * int(np.prod(shape)):
+        return values.reshape(shape + inner)
+    raise ArgumentError(f"data of shape {values.shape} does not split into elements of {_name(element)}")
+
+
+def _check_inner(values: Values, element: ElementLayout, dimensions: int | None = None) -> None:
+    wanted = element.strides if dimensions is None else (element.scalar.itemsize,)
+    if values.size and values.strides[-len(wanted) :] != wanted:
+        raise ArgumentError(
+            f"data: the components of {_name(element)} are not next to each other in memory "
+            f"(strides {values.strides}); use copy=True"
+        )
+
+
+def _reshape(values: Values, shape: tuple[int, ...], copy: bool, what: str, wanted: tuple[int, ...]) -> Values:
+    try:
+        result = values.reshape(shape)
+    except ValueError as error:
+        raise ArgumentError(f"shape: {what} does not fit into shape {wanted}") from error
+    if not copy and result.size and not np.may_share_memory(result, values):
+        raise ArgumentError(f"shape: {what} cannot be seen as {wanted} without a copy; use copy=True")
+    return result
+
+
+def _name(element: ElementLayout) -> str:
+    return str(element.dtype.name)

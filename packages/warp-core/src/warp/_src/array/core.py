@@ -1,0 +1,238 @@
+"""What an array is to kernels: memory, layout, gradient and the C descriptor of them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import numpy as np
+
+from warp._src.array.elements import ElementLayout, contiguous_strides
+from warp._src.array.memory import Values, allocate, allocation_of, span
+from warp._src.recording.ranges import Layout
+from warp._src.recording.storage import Storage
+from warp._src.runtime.device import Device
+from warp.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from warp._src.array.array import array
+
+FLAG_READONLY: Final = 1
+_DESCRIPTOR: Final = struct.Struct("=QQ4q4q4qii")
+
+
+class ArrayCore:
+    """Elements of one type in memory, and their gradient."""
+
+    __slots__ = (
+        "__weakref__",
+        "_derive",
+        "_descriptor",
+        "_grad",
+        "_grad_source",
+        "_packed_grad",
+        "_parent",
+        "_requires_grad",
+        "_retain_grad",
+        "_values",
+        "bounds",
+        "device",
+        "dtype",
+        "element",
+        "is_contiguous",
+        "is_written",
+        "ndim",
+        "owner",
+        "pinned",
+        "ptr",
+        "shape",
+        "size",
+        "storage",
+        "strides",
+    )
+
+    _derive: Callable[[array], array] | None
+    _descriptor: bytes | None
+    _grad: array | None
+    _grad_source: array | None
+    _packed_grad: array | None
+    _parent: array | None
+    _requires_grad: bool | None
+    _retain_grad: bool | None
+    _values: Values
+    dtype: Any
+    """Type of the elements."""
+    element: ElementLayout
+    shape: tuple[int, ...]
+    ndim: int
+    strides: tuple[int, ...]
+    """Bytes from one element to the next, per dimension."""
+    size: int
+    """Number of elements."""
+    ptr: int
+    """Address of the first element."""
+    device: Device
+    pinned: bool
+    is_contiguous: bool
+    owner: object
+    """What keeps the memory alive besides the array itself."""
+    bounds: tuple[int, int]
+    """Addresses of the first byte and past the last one."""
+    storage: Storage | None
+    """Set by the recording layer when the memory is first written."""
+    is_written: bool
+    """Whether `mark_write` was called."""
+
+    @classmethod
+    def wrap(cls, values: Values, element: ElementLayout, device: Device, requires_grad: bool = False) -> array:
+        """Make an array of a NumPy array that has the element's type and trailing dimensions."""
+        made = cast("array", object.__new__(cls))
+        fill_slots(made, values, element, device)
+        made._requires_grad = requires_grad
+        return made
+
+    @property
+    def requires_grad(self) -> bool:
+        """Say whether there is a gradient; a view follows the array it was made from until it is set."""
+        if self._requires_grad is None:
+            return self._parent.requires_grad if self._parent is not None else False
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self._requires_grad = bool(value)
+        self._descriptor = None
+        if not value:
+            self._grad = self._grad_source = self._packed_grad = None
+
+    @property
+    def retain_grad(self) -> bool:
+        """Say whether a tape leaves the gradient in place although it is of an intermediate result."""
+        if self._retain_grad is None:
+            return self._parent.retain_grad if self._parent is not None else False
+        return self._retain_grad
+
+    @retain_grad.setter
+    def retain_grad(self, value: bool) -> None:
+        self._retain_grad = bool(value)
+
+    @property
+    def grad(self) -> array | None:
+        """Return the gradient: an array of the same type and shape, zero at first; None without requires_grad.
+
+        Assigning an array shares it as the gradient and sets `requires_grad`; assigning None clears both.
+        """
+        if not self.requires_grad:
+            return None
+        grad = self._grad
+        parent = self._parent
+        if self._derive is not None and parent is not None and parent.requires_grad:
+            source = parent.grad
+            if source is not None and (
+                grad is None or (self._grad_source is not None and self._grad_source is not source)
+            ):
+                grad = self._derive(source)
+                self._set_grad(grad, source)
+        if grad is None:
+            grad = self.wrap(allocate(self.shape, self.element, True), self.element, self.device)
+            self._set_grad(grad, None)
+        return grad
+
+    @grad.setter
+    def grad(self, value: array | None) -> None:
+        if value is None:
+            self.requires_grad = False
+            return
+        if not isinstance(value, ArrayCore):
+            raise ArgumentError(f"grad must be a warp.array, got {type(value).__qualname__}")
+        if value.dtype is not self.dtype or value.shape != self.shape:
+            raise ArgumentError(
+                f"grad: expected {self!r}, got {value!r}; a gradient has the type and shape of its array"
+            )
+        if value.device is not self.device:
+            raise ArgumentError(f"grad is on device {value.device}, its array on {self.device}")
+        self._requires_grad = True
+        self._set_grad(value, None)
+
+    def _set_grad(self, grad: array, source: array | None) -> None:
+        self._grad = grad
+        self._grad_source = source
+        self._descriptor = None
+
+    @property
+    def capacity(self) -> int:
+        """Return the bytes from the first element to the end of the last one."""
+        low, high = self.bounds
+        return high - low
+
+    @property
+    def base(self) -> array | None:
+        """Return the array that this one is a view of, or None."""
+        return self._parent
+
+    @property
+    def is_readonly(self) -> bool:
+        """Say whether the memory must not be written."""
+        return not self._values.flags.writeable
+
+    def descriptor(self) -> bytes:
+        """Return the C descriptor (`wp_array` of native/abi.h, 120 bytes); the same object while the gradient is."""
+        if self._descriptor is not None and self._parent is None:
+            return self._descriptor
+        grad = self.grad
+        if self._descriptor is not None and grad is self._packed_grad:
+            return self._descriptor
+        self._packed_grad = grad
+        padding = 4 - self.ndim
+        shape = self.shape + (1,) * padding
+        strides = self.strides + (0,) * padding
+        flags = FLAG_READONLY if self.is_readonly else 0
+        address = 0 if grad is None else grad.ptr
+        grad_strides = (0,) * 4 if grad is None else grad.strides + (0,) * padding
+        packed = _DESCRIPTOR.pack(self.ptr, address, *shape, *strides, *grad_strides, self.ndim, flags)
+        self._descriptor = packed
+        return packed
+
+    def allocation(self) -> tuple[int, int]:
+        """Return the addresses of the block of memory that the array lies in."""
+        return allocation_of(self._values)
+
+    def layout(self) -> Layout:
+        """Return address, shape, byte strides and element size: equal for two views of the same elements."""
+        return Layout(self.ptr, self.shape, self.strides, self.element.size)
+
+    def root(self) -> array:
+        """Return the array at the end of the chain of views."""
+        found = cast("array", self)
+        while found._parent is not None:
+            found = found._parent
+        return found
+
+
+def fill_slots(made: ArrayCore, values: Values, element: ElementLayout, device: Device) -> None:
+    """Describe the memory of a new array that has no gradient and is no view yet."""
+    inner = len(element.shape)
+    shape, strides = values.shape, values.strides
+    if inner:
+        shape, strides = shape[:-inner], strides[:-inner]
+    made._values = values
+    made.element = element
+    made.dtype = element.dtype
+    made.shape = shape
+    made.ndim = len(shape)
+    made.device = device
+    made.ptr = pointer = values.__array_interface__["data"][0]
+    made.owner = made.storage = made._grad = made._grad_source = None
+    made._parent = made._derive = made._descriptor = made._packed_grad = None
+    made.pinned = made.is_written = made._retain_grad = False
+    if values.flags.c_contiguous:
+        made.strides = strides if values.size else contiguous_strides(shape, element.size)
+        made.is_contiguous = True
+        made.bounds = (pointer, pointer + values.nbytes)
+        made.size = values.nbytes // element.size
+    else:
+        made.strides = strides
+        made.is_contiguous = False
+        made.bounds = (pointer, pointer + span(shape, strides, element.size))
+        made.size = int(np.prod(shape))

@@ -1,0 +1,80 @@
+"""The recorded forms of copies and fills, and their adjoints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from warp._src.array.memory import Values
+from warp._src.recording.accumulate import accumulate, clear
+from warp._src.recording.recorder import Recordable, caller_location, current_recorder
+
+if TYPE_CHECKING:
+    from warp._src.array.array import array
+
+
+class Part(NamedTuple):
+    """All elements of an array, or those at one index array per dimension, which start at `offset`."""
+
+    array: array
+    positions: tuple[Any, ...] | None = None
+    offset: int = 0
+
+    def read(self, values: Values) -> Values:
+        """Return the part of the array's values or gradient."""
+        return values if self.positions is None else values[self.positions]
+
+    def write(self, values: Values, new: Values) -> None:
+        """Replace the part of the array's values or gradient."""
+        values[... if self.positions is None else self.positions] = new
+
+    def key(self) -> tuple[Any, ...]:
+        """Return what two equal parts have in common."""
+        return (self.array.layout(), self.offset, None if self.positions is None else len(self.positions[0]))
+
+
+class CopyEvent(Recordable):
+    """A copy: its adjoint moves the gradient of what was written to where it came from."""
+
+    def __init__(self, target: Part, source: Part, detaches: bool) -> None:
+        self.label = "copy"
+        self.location = caller_location() if current_recorder() is not None else ""
+        self.reads = (source.array,)
+        self.writes = (target.array,)
+        self.signature = ("copy", target.key(), source.key())
+        self.detaches = detaches
+        self._target = target
+        self._source = source
+
+    def run_adjoint(self) -> None:
+        """Add the target's gradient to the source's and clear it."""
+        gradient = self._target.array.grad
+        if gradient is None:
+            return
+        values = gradient._values
+        moved = np.array(self._target.read(values))
+        self._target.write(values, np.zeros((), values.dtype))
+        source = self._source.array.grad
+        if source is not None:
+            current = self._source.read(source._values)
+            accumulate(current, moved)
+            if self._source.positions is not None:
+                self._source.write(source._values, current)
+
+
+class FillEvent(Recordable):
+    """New contents from the host: the gradient of the old ones ends here."""
+
+    def __init__(self, target: array, label: str) -> None:
+        self.label = label
+        self.location = caller_location() if current_recorder() is not None else ""
+        self.reads = ()
+        self.writes = (target,)
+        self.signature = ("fill", target.layout())
+
+    def run_adjoint(self) -> None:
+        """Clear the gradient."""
+        gradient = self.writes[0].grad
+        if gradient is not None:
+            clear(gradient.numpy())

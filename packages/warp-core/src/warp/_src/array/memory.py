@@ -1,0 +1,86 @@
+"""Memory of arrays on the CPU, always seen through NumPy."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from warp._src.array.elements import ElementLayout
+from warp.errors import ArgumentError
+
+Values: TypeAlias = "np.ndarray[Any, Any]"
+
+
+class ForeignMemory:
+    """Memory that somebody else allocated, kept alive by `owner`, given back through `deleter(address, size)`."""
+
+    __slots__ = ("__array_interface__", "__weakref__", "owner")
+
+    def __init__(
+        self, address: int, size: int, owner: object, deleter: Callable[[int, int], object] | None, readonly: bool
+    ) -> None:
+        self.owner = owner
+        self.__array_interface__ = {
+            "version": 3,
+            "data": (address, readonly),
+            "shape": (size,),
+            "typestr": "|u1",
+        }
+        if deleter is not None:
+            weakref.finalize(self, deleter, address, size)
+
+
+def address_of(values: Values) -> int:
+    """Return the address of a NumPy array's first element."""
+    return int(values.__array_interface__["data"][0])
+
+
+def allocate(shape: tuple[int, ...], element: ElementLayout, zeroed: bool) -> Values:
+    """Return new memory of a shape, without gaps."""
+    make: Callable[..., Values] = np.zeros if zeroed else np.empty
+    return make(shape + element.shape, element.scalar)
+
+
+def allocate_strided(shape: tuple[int, ...], strides: tuple[int, ...], element: ElementLayout) -> Values:
+    """Return new zeroed memory seen with the given byte strides."""
+    return view_bytes(np.zeros(span(shape, strides, element.size), np.uint8), shape, strides, element)
+
+
+def span(shape: tuple[int, ...], strides: tuple[int, ...], element_size: int) -> int:
+    """Return the bytes from the first element to the end of the last one; ArgumentError for negative strides."""
+    if len(strides) != len(shape):
+        raise ArgumentError(f"strides: {len(strides)} given for {len(shape)} dimensions")
+    if strides and min(strides) < 0:
+        raise ArgumentError(f"strides must not be negative, got {strides}")
+    if 0 in shape:
+        return 0
+    return element_size + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+
+
+def view_bytes(memory: Values, shape: tuple[int, ...], strides: tuple[int, ...], element: ElementLayout) -> Values:
+    """Return elements of a type in a block of bytes."""
+    full_strides = strides + element.strides
+    try:
+        seen: Values = np.ndarray(shape + element.shape, element.scalar, buffer=memory, strides=full_strides)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(
+            f"shape {shape} with strides {strides} does not fit into {memory.nbytes} bytes of memory"
+        ) from error
+    return seen
+
+
+def allocation_of(values: Values) -> tuple[int, int]:
+    """Return the addresses of the block of memory that a NumPy array is a view of."""
+    root = values
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    low = high = address_of(root)
+    if not root.size:
+        return low, low
+    for size, stride in zip(root.shape, root.strides, strict=True):
+        extent = (size - 1) * stride
+        low, high = (low + extent, high) if extent < 0 else (low, high + extent)
+    return low, high + root.itemsize

@@ -1,0 +1,214 @@
+"""The one declaration of a builtin and the registry that everything else reads.
+
+The stub of a builtin is its declaration: its annotations are the type rules, its docstring the documentation,
+and `@builtin(...)` has no defaults for what must not be forgotten: the C++ text, the adjoint and the reference
+implementation.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from warp._src.builtins.patterns import Bindings, accepts_scalar, match, pattern_name, substitute
+from warp._src.ir.core import Type
+from warp._src.types.scalars import float32, int32
+from warp._src.types.signature import type_name
+from warp.errors import KernelTypeError, UnknownNameError
+
+# Adjoint contribution of one parameter. Called with those of the builtin's parameters, `ret` (or `ret0`,
+# `ret1`, ...) and `adj` (or `adj0`, `adj1`, ...) that its own parameter list names, all of them `Expr`.
+AdjointRule = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class NonDifferentiable:
+    """States that a builtin passes no gradient on, and why; the documentation shows the reason."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Where the generated tests may evaluate a builtin.
+
+    `ranges` gives an interval for each named parameter (default -2 to 2); `condition` rejects samples near
+    kinks and poles: it takes the arguments as NumPy values and returns True for a good sample.
+    """
+
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    condition: Callable[..., bool] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Builtin:
+    """One overload class of a builtin, such as `dot` of two vectors of one length and float type.
+
+    `reference` is called with the arguments in order, then the attributes: scalars as NumPy scalars of the type's
+    dtype, tensors as arrays of the type's shape. When duals run, all floats are `Dual`s and float tensors object
+    arrays of them, so it keeps to operators and ufuncs. The caller silences NumPy's warnings and brings the result
+    to its type.
+    """
+
+    name: str
+    parameters: Mapping[str, Any]  # name to pattern
+    results: tuple[Any, ...]  # patterns
+    cpp: str
+    adjoint: Mapping[str, AdjointRule] | NonDifferentiable
+    reference: Callable[..., Any]
+    group: str
+    doc: str
+    has_effects: bool
+    bounded: bool  # its value is finite for finite arguments (sin, but not 1/x): no strong-zero test needed
+    internal: bool  # not part of the public namespace
+    sampling: Sampling
+
+    @property
+    def signature(self) -> str:
+        """The signature in words, for messages and the reference page."""
+        parameters = ", ".join(f"{name}: {pattern_name(pattern)}" for name, pattern in self.parameters.items())
+        results = ", ".join(pattern_name(result) for result in self.results)
+        return f"{self.name}({parameters})" + (f" -> {results}" if results else "")
+
+
+@dataclass(frozen=True, eq=False)
+class Overload:
+    """A builtin at concrete types: what a `Call` operation refers to."""
+
+    builtin: Builtin
+    param_types: tuple[Type, ...]
+    result_types: tuple[Type, ...]
+    bindings: Mapping[Any, Any]
+
+    @property
+    def name(self) -> str:
+        return self.builtin.name
+
+    @property
+    def has_effects(self) -> bool:
+        return self.builtin.has_effects
+
+    @property
+    def label(self) -> str:
+        """Unique text for this overload, for printed IR and cache keys."""
+        return f"{self.name}({', '.join(type_name(t) for t in self.param_types)})"
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A number written in a kernel that has no type of its own yet; it adopts that of its neighbours."""
+
+    value: int | float
+
+    @property
+    def kind(self) -> str:
+        return "f" if isinstance(self.value, float) else "i"
+
+    @property
+    def default(self) -> Any:
+        return float32 if isinstance(self.value, float) else int32
+
+
+REGISTRY: dict[str, list[Builtin]] = {}
+_PATTERNS: dict[tuple[str, str], Any] = {}
+_OVERLOADS: dict[tuple[Builtin, tuple[Type, ...]], Overload] = {}
+
+
+def builtin(
+    name: str | None = None,
+    *,
+    cpp: str,
+    adjoint: Mapping[str, AdjointRule] | NonDifferentiable,
+    reference: Callable[..., Any],
+    group: str,
+    has_effects: bool = False,
+    bounded: bool = False,
+    internal: bool = False,
+    sampling: Sampling | None = None,
+) -> Callable[[Callable[..., Any]], Builtin]:
+    """Declare a builtin from its stub and register it.
+
+    `cpp` is C++ text with one `{parameter}` per argument, and `{T}` and the like for bound type variables'
+    C++ names. Several stubs may share a `name`: they are tried in the order of declaration.
+    """
+
+    def declare(stub: Callable[..., Any]) -> Builtin:
+        hints = {name: _evaluate(text, stub.__globals__) for name, text in stub.__annotations__.items()}
+        result = hints.pop("return", None)
+        results = typing.get_args(result) if typing.get_origin(result) is tuple else (result,)
+        record = Builtin(
+            name=name or stub.__name__,
+            parameters=hints,
+            results=() if result is None else tuple(results),
+            cpp=cpp,
+            adjoint=adjoint,
+            reference=reference,
+            group=group,
+            doc=inspect.getdoc(stub) or "",
+            has_effects=has_effects,
+            bounded=bounded,
+            internal=internal,
+            sampling=sampling or Sampling(),
+        )
+        unknown = set(adjoint) - set(hints) if isinstance(adjoint, Mapping) else set()
+        if unknown:
+            raise TypeError(f"builtin {record.name}: adjoint for unknown parameters {sorted(unknown)}")
+        REGISTRY.setdefault(record.name, []).append(record)
+        return record
+
+    return declare
+
+
+def _evaluate(text: str, namespace: dict[str, Any]) -> Any:
+    """Evaluate an annotation of a stub: `typing.get_type_hints`, but once for equal texts of a module."""
+    key = (namespace["__name__"], text)
+    if key not in _PATTERNS:
+        _PATTERNS[key] = eval(text, namespace)
+    return _PATTERNS[key]
+
+
+def overload_of(record: Builtin, args: Sequence[Type | Literal]) -> Overload | None:
+    """Instantiate one overload class for argument types, or give None if they do not match."""
+    if len(args) != len(record.parameters):
+        return None
+    bindings: Bindings = {}
+    patterns = list(record.parameters.values())
+    types: list[Type] = list(args)
+    for pattern, arg in zip(patterns, args, strict=True):
+        if not isinstance(arg, Literal) and not match(pattern, arg, bindings):
+            return None
+    for index, (pattern, arg) in enumerate(zip(patterns, args, strict=True)):
+        if isinstance(arg, Literal):
+            types[index] = accepts_scalar(pattern, bindings, arg.kind, arg.default)
+            if types[index] is None:
+                return None
+    key = (record, tuple(types))
+    if key not in _OVERLOADS:
+        result_types = tuple(substitute(pattern, bindings) for pattern in record.results)
+        _OVERLOADS[key] = Overload(record, tuple(types), result_types, bindings)
+    return _OVERLOADS[key]
+
+
+def resolve(name: str, args: Sequence[Type | Literal]) -> Overload:
+    """Find the overload of builtin `name` for argument types; literals adopt the types of their neighbours.
+
+    Raises UnknownNameError for an unknown name and KernelTypeError, which lists the candidates, if none fits.
+    """
+    candidates = REGISTRY.get(name)
+    if candidates is None:
+        raise UnknownNameError(f"there is no builtin named '{name}'")
+    for record in candidates:
+        overload = overload_of(record, args)
+        if overload is not None:
+            return overload
+    given = ", ".join(describe(arg) for arg in args)
+    known = "\n".join(f"    {record.signature}" for record in candidates)
+    raise KernelTypeError(f"no overload of '{name}' takes ({given}); there are:\n{known}")
+
+
+def describe(arg: Type | Literal) -> str:
+    """Name an argument's type for a message: a literal shows its value."""
+    return f"{type_name(arg.default)} literal {arg.value}" if isinstance(arg, Literal) else type_name(arg)

@@ -1,0 +1,155 @@
+"""Square and rectangular matrices."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from warp._src.builtins.declare import Sampling, builtin
+from warp._src.builtins.expression import f
+from warp._src.builtins.patterns import C, F, L, Mat, N, R, S, Three, Vec
+from warp._src.builtins.reference import Array, Number, constant, pack, total
+from warp._src.builtins.rules import INTERNAL
+
+GROUP = "Matrix math"
+
+_REGULAR = Sampling(condition=lambda m: abs(float(determinant_of(m))) > 0.3)
+
+
+def cofactors(m: Array) -> Array:
+    """Give the matrix of cofactors, the derivative of the determinant."""
+    size = len(m)
+    return pack((_cofactor(m, row, column) for row, column in product(range(size), repeat=2)), m.shape)
+
+
+def _cofactor(m: Array, row: int, column: int) -> Number:
+    size = len(m)
+    # Rows and columns in cyclic order carry the sign, except in even sizes.
+    rows = [(row + step) % size for step in range(1, size)]
+    columns = [(column + step) % size for step in range(1, size)]
+    minor = _minor(m, rows, columns)
+    return -minor if size % 2 == 0 and (row + column) % 2 else minor
+
+
+def _minor(m: Array, rows: list[int], columns: list[int]) -> Number:
+    if len(rows) == 1:
+        return m[rows[0], columns[0]]
+    if len(rows) == 2:
+        (i, j), (a, b) = rows, columns
+        return m[i, a] * m[j, b] - m[i, b] * m[j, a]
+    i, j, k = rows
+    a, b, c = columns
+    return (
+        m[i, a] * (m[j, b] * m[k, c] - m[j, c] * m[k, b])
+        - m[i, b] * (m[j, a] * m[k, c] - m[j, c] * m[k, a])
+        + m[i, c] * (m[j, a] * m[k, b] - m[j, b] * m[k, a])
+    )
+
+
+def determinant_of(m: Array) -> Number:
+    """Expand the determinant along the first row."""
+    return total([m[0, column] * _cofactor(m, 0, column) for column in range(len(m))])
+
+
+def inverse_of(m: Array) -> Array:
+    """Invert a matrix by its cofactors; a singular one gives 0."""
+    scale = determinant_of(m)
+    if scale == 0:
+        return pack([constant(0, scale)] * m.size, m.shape)
+    cofactor = cofactors(m)
+    return pack((cofactor[j, i] / scale for i, j in product(range(len(m)), repeat=2)), m.shape)
+
+
+def _diagonal(v: Array, shape: tuple[int, int]) -> Array:
+    return pack((v[i] if i == j else constant(0, v[i]) for i, j in product(range(v.size), repeat=2)), shape)
+
+
+@builtin(
+    cpp="wp::transpose({m})",
+    adjoint={"m": lambda adj: f.transpose(adj)},
+    reference=lambda m: m.T.copy(),
+    group=GROUP,
+)
+def transpose(m: Mat[R, C, S]) -> Mat[C, R, S]:
+    """Swap rows and columns."""
+
+
+@builtin(
+    cpp="wp::trace({m})",
+    adjoint={"m": lambda m, adj: f.scaled_identity(adj, m)},
+    reference=lambda m: total([m[i, i] for i in range(len(m))]),
+    group=GROUP,
+)
+def trace(m: Mat[N, N, S]) -> S:
+    """Sum of the diagonal."""
+
+
+@builtin(
+    cpp="wp::diag({v})",
+    adjoint={"v": lambda adj: f.get_diag(adj)},
+    reference=lambda v: _diagonal(v, (v.size, v.size)),
+    group=GROUP,
+)
+def diag(v: Vec[N, S]) -> Mat[N, N, S]:
+    """Matrix with the given diagonal and 0 elsewhere."""
+
+
+@builtin(
+    cpp="wp::get_diag({m})",
+    adjoint={"m": lambda adj: f.diag(adj)},
+    reference=lambda m: pack(m[i, i] for i in range(len(m))),
+    group=GROUP,
+)
+def get_diag(m: Mat[N, N, S]) -> Vec[N, S]:
+    """Diagonal of a square matrix."""
+
+
+@builtin(
+    cpp="wp::determinant({m})",
+    adjoint={"m": lambda m, adj: adj * f.cofactor(m)},
+    reference=determinant_of,
+    group=GROUP,
+)
+def determinant(m: Mat[L, L, F]) -> F:
+    """Determinant of a matrix of size 2, 3 or 4."""
+
+
+@builtin(
+    cpp="wp::inverse({m})",
+    adjoint={"m": lambda ret, adj: -f.mul(f.mul(f.transpose(ret), adj), f.transpose(ret))},
+    reference=inverse_of,
+    group=GROUP,
+    sampling=_REGULAR,
+)
+def inverse(m: Mat[L, L, F]) -> Mat[L, L, F]:
+    """Inverse of a matrix of size 2, 3 or 4; 0 if the determinant is 0."""
+
+
+@builtin(cpp="wp::cofactor({m})", adjoint=INTERNAL, reference=cofactors, group=GROUP, internal=True)
+def cofactor(m: Mat[L, L, F]) -> Mat[L, L, F]:
+    """Matrix of cofactors, the derivative of the determinant."""
+
+
+@builtin(
+    cpp="wp::scaled_identity({s}, {like})",
+    adjoint=INTERNAL,
+    reference=lambda s, like: _diagonal(pack([s] * len(like)), like.shape),
+    group=GROUP,
+    internal=True,
+    bounded=True,
+)
+def scaled_identity(s: S, like: Mat[N, N, S]) -> Mat[N, N, S]:
+    """Matrix of the type of `like` with a scalar on the diagonal."""
+
+
+@builtin(
+    cpp="wp::axial({m})",
+    adjoint=INTERNAL,
+    reference=lambda m: pack([m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]]),
+    group=GROUP,
+    internal=True,
+)
+def axial(m: Mat[Three, Three, F]) -> Vec[Three, F]:
+    """Adjoint of `skew`: twice the axial vector of a matrix."""
+
+
+__all__ = ["GROUP", "cofactors", "determinant_of", "inverse_of"]

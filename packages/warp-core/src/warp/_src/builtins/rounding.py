@@ -1,0 +1,178 @@
+"""Rounding, signs and classification."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from warp._src.builtins.declare import Sampling, builtin
+from warp._src.builtins.expression import f
+from warp._src.builtins.patterns import F, I, S
+from warp._src.builtins.reference import constant
+from warp._src.builtins.rules import BOOLEAN, PIECEWISE_CONSTANT
+from warp._src.types.scalars import bool_
+
+GROUP = "Scalar math"
+
+_AWAY_FROM_INTEGERS = Sampling(condition=lambda x: abs(x - round(x)) > 0.01)
+_AWAY_FROM_HALVES = Sampling(condition=lambda x: abs(2 * x - round(2 * x)) > 0.01)
+_AWAY_FROM_ZERO = Sampling(condition=lambda x: abs(x) > 0.05)
+
+
+def round_away(x: Any) -> Any:
+    """Round to the nearest integer, ties away from zero."""
+    whole = np.trunc(x)
+    return whole + np.sign(x) if abs(x - whole) >= 0.5 else whole
+
+
+def sign_of(x: Any) -> Any:
+    return constant(-1, x) if x < 0 else constant(1, x)
+
+
+@builtin(
+    cpp="wp::floor({x})",
+    adjoint=PIECEWISE_CONSTANT,
+    reference=np.floor,
+    group=GROUP,
+    sampling=_AWAY_FROM_INTEGERS,
+)
+def floor(x: F) -> F:
+    """Round down to an integer."""
+
+
+@builtin(
+    cpp="wp::ceil({x})",
+    adjoint=PIECEWISE_CONSTANT,
+    reference=np.ceil,
+    group=GROUP,
+    sampling=_AWAY_FROM_INTEGERS,
+)
+def ceil(x: F) -> F:
+    """Round up to an integer."""
+
+
+@builtin(
+    cpp="wp::trunc({x})",
+    adjoint=PIECEWISE_CONSTANT,
+    reference=np.trunc,
+    group=GROUP,
+    sampling=_AWAY_FROM_INTEGERS,
+)
+def trunc(x: F) -> F:
+    """Round toward zero to an integer."""
+
+
+@builtin(
+    cpp="wp::rint({x})",
+    adjoint=PIECEWISE_CONSTANT,
+    reference=np.rint,
+    group=GROUP,
+    sampling=_AWAY_FROM_HALVES,
+)
+def rint(x: F) -> F:
+    """Round to the nearest integer, ties to the even one."""
+
+
+@builtin(
+    "round",
+    cpp="wp::round({x})",
+    adjoint=PIECEWISE_CONSTANT,
+    reference=round_away,
+    group=GROUP,
+    sampling=_AWAY_FROM_HALVES,
+)
+def round_(x: F) -> F:
+    """Round to the nearest integer, ties away from zero."""
+
+
+@builtin(
+    cpp="wp::frac({x})",
+    adjoint={"x": lambda adj: adj},
+    reference=lambda x: x - np.trunc(x),
+    group=GROUP,
+    sampling=_AWAY_FROM_INTEGERS,
+)
+def frac(x: F) -> F:
+    """Give what truncation leaves, x - trunc(x); it has the sign of `x`."""
+
+
+@builtin(
+    "abs",
+    cpp="wp::abs({x})",
+    adjoint={"x": lambda x, adj: adj * f.sign(x)},
+    reference=abs,
+    group=GROUP,
+    sampling=_AWAY_FROM_ZERO,
+)
+def abs_(x: S) -> S:
+    """Absolute value; the lowest integer stays as it is. The derivative at 0 is taken as 1."""
+
+
+@builtin(
+    cpp="wp::sign({x})",
+    adjoint=PIECEWISE_CONSTANT,
+    reference=sign_of,
+    group=GROUP,
+    bounded=True,
+    sampling=_AWAY_FROM_ZERO,
+)
+def sign(x: S) -> S:
+    """Give -1 for x < 0, else 1 (for 0 and nan too)."""
+
+
+@builtin(
+    cpp="wp::step({x})",
+    adjoint=PIECEWISE_CONSTANT,
+    reference=lambda x: constant(1, x) if x < 0 else constant(0, x),
+    group=GROUP,
+    bounded=True,
+    sampling=_AWAY_FROM_ZERO,
+)
+def step(x: S) -> S:
+    """Give 1 for x < 0, else 0."""
+
+
+@builtin(
+    cpp="wp::nonzero({x})",
+    adjoint=PIECEWISE_CONSTANT,
+    reference=lambda x: constant(0, x) if x == 0 else constant(1, x),
+    group=GROUP,
+    bounded=True,
+    sampling=_AWAY_FROM_ZERO,
+)
+def nonzero(x: S) -> S:
+    """Give 0 for x == 0, else 1."""
+
+
+@builtin(cpp="wp::isfinite({x})", adjoint=BOOLEAN, reference=np.isfinite, group=GROUP)
+def isfinite(x: F) -> bool_:
+    """Tell whether `x` is neither infinite nor nan."""
+
+
+@builtin(cpp="wp::isnan({x})", adjoint=BOOLEAN, reference=np.isnan, group=GROUP)
+def isnan(x: F) -> bool_:
+    """Tell whether `x` is nan."""
+
+
+@builtin(cpp="wp::isinf({x})", adjoint=BOOLEAN, reference=np.isinf, group=GROUP)
+def isinf(x: F) -> bool_:
+    """Tell whether `x` is inf or -inf."""
+
+
+@builtin("isfinite", cpp="true", adjoint=BOOLEAN, reference=lambda x: np.bool_(True), group=GROUP)
+def isfinite_int(x: I) -> bool_:
+    """Give True: an integer is always finite."""
+
+
+@builtin("isnan", cpp="false", adjoint=BOOLEAN, reference=lambda x: np.bool_(False), group=GROUP)
+def isnan_int(x: I) -> bool_:
+    """Give False: an integer is never nan."""
+
+
+@builtin("isinf", cpp="false", adjoint=BOOLEAN, reference=lambda x: np.bool_(False), group=GROUP)
+def isinf_int(x: I) -> bool_:
+    """Give False: an integer is never infinite."""
+
+
+__all__ = ["GROUP", "round_away", "sign_of"]

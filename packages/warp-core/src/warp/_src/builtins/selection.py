@@ -1,0 +1,205 @@
+"""Choosing between values: minima, maxima, clamping and where."""
+
+from __future__ import annotations
+
+import typing
+
+import numpy as np
+
+from warp._src.builtins.declare import Sampling, builtin
+from warp._src.builtins.expression import Expr, f
+from warp._src.builtins.patterns import B, N, S, T, Vec
+from warp._src.builtins.reference import Array, Number, choose, componentwise, scalars
+from warp._src.builtins.rules import INTEGER, first_if, first_unless, placed
+from warp._src.types.scalars import uint32
+
+GROUP = "Scalar math"
+VECTORS = "Vector math"
+
+
+def minimum(a: Number, b: Number) -> Number:
+    return a if a < b else b
+
+
+def maximum(a: Number, b: Number) -> Number:
+    return a if a > b else b
+
+
+def limited(x: Number, low: Number, high: Number) -> Number:
+    """Clamp: first from below, then from above."""
+    raised = low if x < low else x
+    return high if raised > high else raised
+
+
+def first_best(better: typing.Callable[[Number, Number], bool]) -> typing.Callable[[Array], int]:
+    """Make the search for the first component that no other is better than."""
+
+    def search(vector: Array) -> int:
+        components = scalars(vector)
+        best = 0
+        for index, component in enumerate(components):
+            if better(component, components[best]):
+                best = index
+        return best
+
+    return search
+
+
+lowest = first_best(lambda a, b: bool(a < b))
+highest = first_best(lambda a, b: bool(a > b))
+
+_APART = Sampling(condition=lambda a, b: bool(np.all(np.abs(a - b) > 0.05)))
+_DISTINCT = Sampling(condition=lambda v: bool(np.min(np.diff(np.sort(v)), initial=1.0) > 0.05))
+_CLAMP_SAMPLES = Sampling(
+    ranges={"low": (-1.0, -0.2), "high": (0.2, 1.0)},
+    condition=lambda x, low, high: abs(x - low) > 0.05 and abs(x - high) > 0.05,
+)
+
+
+def _clamp_rules() -> dict[str, typing.Callable[..., Expr]]:
+    def by_x(x: Expr, low: Expr, high: Expr, adj: Expr) -> Expr:
+        return first_unless(f.logical_or(x < low, x > high), adj)
+
+    def by_low(x: Expr, low: Expr, high: Expr, adj: Expr) -> Expr:
+        return first_if(f.logical_and(x < low, low <= high), adj)
+
+    def by_high(x: Expr, low: Expr, high: Expr, adj: Expr) -> Expr:
+        return first_if(f.where(x < low, low, x) > high, adj)
+
+    return {"x": by_x, "low": by_low, "high": by_high}
+
+
+@builtin(
+    "min",
+    cpp="wp::min({a}, {b})",
+    adjoint={
+        "a": lambda a, b, adj: first_if(a < b, adj),
+        "b": lambda a, b, adj: first_unless(a < b, adj),
+    },
+    reference=minimum,
+    group=GROUP,
+    sampling=_APART,
+)
+def min_scalars(a: S, b: S) -> S:
+    """Give `a` if a < b, else `b`: the second at a tie, and whenever one is nan."""
+
+
+@builtin(
+    "max",
+    cpp="wp::max({a}, {b})",
+    adjoint={
+        "a": lambda a, b, adj: first_if(a > b, adj),
+        "b": lambda a, b, adj: first_unless(a > b, adj),
+    },
+    reference=maximum,
+    group=GROUP,
+    sampling=_APART,
+)
+def max_scalars(a: S, b: S) -> S:
+    """Give `a` if a > b, else `b`: the second at a tie, and whenever one is nan."""
+
+
+@builtin(
+    "min",
+    cpp="wp::tensor_min({a}, {b})",
+    adjoint={
+        "a": lambda a, b, adj: f.select_lt(a, b, adj, adj.zero()),
+        "b": lambda a, b, adj: f.select_lt(a, b, adj.zero(), adj),
+    },
+    reference=componentwise(minimum),
+    group=VECTORS,
+    sampling=_APART,
+)
+def min_vectors(a: Vec[N, S], b: Vec[N, S]) -> Vec[N, S]:
+    """Give the lesser of each pair of components."""
+
+
+@builtin(
+    "max",
+    cpp="wp::tensor_max({a}, {b})",
+    adjoint={
+        "a": lambda a, b, adj: f.select_lt(b, a, adj, adj.zero()),
+        "b": lambda a, b, adj: f.select_lt(b, a, adj.zero(), adj),
+    },
+    reference=componentwise(maximum),
+    group=VECTORS,
+    sampling=_APART,
+)
+def max_vectors(a: Vec[N, S], b: Vec[N, S]) -> Vec[N, S]:
+    """Give the greater of each pair of components."""
+
+
+@builtin(
+    "min",
+    cpp="{v}.c[wp::argmin({v})]",
+    adjoint={"v": lambda v, adj: placed(v, adj, f.argmin(v))},
+    reference=lambda v: v[lowest(v)],
+    group=VECTORS,
+    sampling=_DISTINCT,
+)
+def min_of_vector(v: Vec[N, S]) -> S:
+    """Give the least component."""
+
+
+@builtin(
+    "max",
+    cpp="{v}.c[wp::argmax({v})]",
+    adjoint={"v": lambda v, adj: placed(v, adj, f.argmax(v))},
+    reference=lambda v: v[highest(v)],
+    group=VECTORS,
+    sampling=_DISTINCT,
+)
+def max_of_vector(v: Vec[N, S]) -> S:
+    """Give the greatest component."""
+
+
+@builtin(cpp="wp::argmin({v})", adjoint=INTEGER, reference=lambda v: np.uint32(lowest(v)), group=VECTORS)
+def argmin(v: Vec[N, S]) -> uint32:
+    """Index of the least component, of the first at a tie."""
+
+
+@builtin(cpp="wp::argmax({v})", adjoint=INTEGER, reference=lambda v: np.uint32(highest(v)), group=VECTORS)
+def argmax(v: Vec[N, S]) -> uint32:
+    """Index of the greatest component, of the first at a tie."""
+
+
+@builtin(
+    cpp="wp::clamp({x}, {low}, {high})",
+    adjoint=_clamp_rules(),
+    reference=limited,
+    group=GROUP,
+    sampling=_CLAMP_SAMPLES,
+)
+def clamp(x: S, low: S, high: S) -> S:
+    """Limit `x` from below, then from above; nan stays nan. The derivative at a bound is 1."""
+
+
+@builtin(
+    cpp="({condition} ? {value_if_true} : {value_if_false})",
+    adjoint={
+        "value_if_true": lambda condition, adj: first_if(condition, adj),
+        "value_if_false": lambda condition, adj: first_unless(condition, adj),
+    },
+    reference=choose,
+    group=GROUP,
+    bounded=True,
+)
+def where(condition: B, value_if_true: T, value_if_false: T) -> T:
+    """Choose one of two values, which are both computed; an integer condition is true unless it is 0."""
+
+
+@builtin(
+    cpp="({condition} ? {value_if_true} : {value_if_false})",
+    adjoint={
+        "value_if_false": lambda condition, adj: first_unless(condition, adj),
+        "value_if_true": lambda condition, adj: first_if(condition, adj),
+    },
+    reference=lambda condition, value_if_false, value_if_true: choose(condition, value_if_true, value_if_false),
+    group=GROUP,
+    bounded=True,
+)
+def select(condition: B, value_if_false: T, value_if_true: T) -> T:
+    """Choose one of two values. Deprecated: the order of its arguments surprises, use `where`."""
+
+
+__all__ = ["GROUP", "limited", "maximum", "minimum"]

@@ -1,0 +1,205 @@
+"""Rigid transforms (translation p, rotation q) and their action on points and vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from warp._src.builtins.declare import builtin
+from warp._src.builtins.expression import Expr, f
+from warp._src.builtins.patterns import F, Four, Mat, Quat, Three, Transf, Vec
+from warp._src.builtins.reference import Array, Number, constant, pack
+from warp._src.builtins.rotation import rotation_adjoint
+from warp._src.builtins.rotation_reference import conjugate, hamilton, rotate
+from warp._src.builtins.rules import INTERNAL
+from warp._src.builtins.tensor_operators import matrix_vector
+from warp._src.types.scalars import float32
+
+GROUP = "Transformations"
+
+
+def compose(a: Array, b: Array) -> Array:
+    """Compose two transforms: the result applies `b` first."""
+    return pack([*(a[:3] + rotate(a[3:], b[:3])), *hamilton(a[3:], b[3:])])
+
+
+def invert_rigid(t: Array) -> Array:
+    """Invert a transform whose quaternion has length 1."""
+    inverse = conjugate(t[3:])
+    return pack([*-rotate(inverse, t[:3]), *inverse])
+
+
+def _affine(m: Array, v: Array, w: float) -> Array:
+    return matrix_vector(m, pack([*v, constant(w, v[0])]))[:3].copy()
+
+
+def _translation(t: Expr) -> Expr:
+    return f.transform_get_translation(t)
+
+
+def _rotation(t: Expr) -> Expr:
+    return f.transform_get_rotation(t)
+
+
+def _compose_by_a(a: Expr, b: Expr, adj: Expr) -> Expr:
+    p, q = _translation(adj), _rotation(adj)
+    by_rotation = rotation_adjoint(_rotation(a), _translation(b), p) + f.mul(q, f.quat_inverse(_rotation(b)))
+    return f.transform_join(p, by_rotation)
+
+
+def _compose_by_b(a: Expr, adj: Expr) -> Expr:
+    rotation = _rotation(a)
+    return f.transform_join(
+        f.quat_rotate_inv(rotation, _translation(adj)), f.mul(f.quat_inverse(rotation), _rotation(adj))
+    )
+
+
+def _invert_adjoint(t: Expr, adj: Expr) -> Expr:
+    p, q = -_translation(adj), _rotation(adj)
+    inverse = f.quat_inverse(_rotation(t))
+    by_inverse = q + rotation_adjoint(inverse, _translation(t), p)
+    return f.transform_join(f.quat_rotate_inv(inverse, p), f.quat_inverse(by_inverse))
+
+
+def _affine_by_matrix(v: Expr, adj: Expr, w: float) -> Expr:
+    return f.outer(f.homogeneous(adj, adj.constant(0.0)), f.homogeneous(v, v.constant(w)))
+
+
+def _affine_by_vector(m: Expr, adj: Expr) -> Expr:
+    return f.vector_head(f.mul(f.homogeneous(adj, adj.constant(0.0)), m))
+
+
+@builtin(
+    cpp="wp::transform_identity<float>()",
+    adjoint={},
+    reference=lambda: np.array([0, 0, 0, 0, 0, 0, 1], dtype=np.float32),
+    group=GROUP,
+    bounded=True,
+)
+def transform_identity() -> Transf[float32]:
+    """Transform that changes nothing."""
+
+
+@builtin(
+    cpp="wp::transform_get_translation({t})",
+    adjoint={"t": lambda t, adj: f.transform_join(adj, _rotation(t).zero())},
+    reference=lambda t: t[:3].copy(),
+    group=GROUP,
+)
+def transform_get_translation(t: Transf[F]) -> Vec[Three, F]:
+    """Translation of a transform."""
+
+
+@builtin(
+    cpp="wp::transform_get_rotation({t})",
+    adjoint={"t": lambda t, adj: f.transform_join(_translation(t).zero(), adj)},
+    reference=lambda t: t[3:].copy(),
+    group=GROUP,
+)
+def transform_get_rotation(t: Transf[F]) -> Quat[F]:
+    """Rotation of a transform."""
+
+
+@builtin(
+    "mul",
+    cpp="wp::mul_transforms({a}, {b})",
+    adjoint={"a": _compose_by_a, "b": _compose_by_b},
+    reference=compose,
+    group="Operators",
+)
+def mul_transforms(a: Transf[F], b: Transf[F]) -> Transf[F]:
+    """Compose two transforms: `b`, then `a`."""
+
+
+@builtin(
+    cpp="wp::mul_transforms({a}, {b})",
+    adjoint={"a": _compose_by_a, "b": _compose_by_b},
+    reference=compose,
+    group=GROUP,
+)
+def transform_multiply(a: Transf[F], b: Transf[F]) -> Transf[F]:
+    """Compose two transforms: `b`, then `a`."""
+
+
+@builtin(
+    cpp="wp::transform_inverse({t})",
+    adjoint={"t": _invert_adjoint},
+    reference=invert_rigid,
+    group=GROUP,
+)
+def transform_inverse(t: Transf[F]) -> Transf[F]:
+    """Inverse of a transform whose quaternion has length 1."""
+
+
+@builtin(
+    "transform_point",
+    cpp="wp::transform_point({t}, {point})",
+    adjoint={
+        "t": lambda t, point, adj: f.transform_join(adj, rotation_adjoint(_rotation(t), point, adj)),
+        "point": lambda t, adj: f.quat_rotate_inv(_rotation(t), adj),
+    },
+    reference=lambda t, point: t[:3] + rotate(t[3:], point),
+    group=GROUP,
+)
+def transform_point_rigid(t: Transf[F], point: Vec[Three, F]) -> Vec[Three, F]:
+    """Rotate and translate a point."""
+
+
+@builtin(
+    "transform_point",
+    cpp="wp::transform_affine({m}, {point}, {F}(1))",
+    adjoint={
+        "m": lambda point, adj: _affine_by_matrix(point, adj, 1.0),
+        "point": _affine_by_vector,
+    },
+    reference=lambda m, point: _affine(m, point, 1.0),
+    group=GROUP,
+)
+def transform_point_matrix(m: Mat[Four, Four, F], point: Vec[Three, F]) -> Vec[Three, F]:
+    """Multiply a point, with a 1 appended, by a matrix; the fourth component of the result is dropped."""
+
+
+@builtin(
+    "transform_vector",
+    cpp="wp::quat_rotate(wp::transform_get_rotation({t}), {vector})",
+    adjoint={
+        "t": lambda t, vector, adj: f.transform_join(adj.zero(), rotation_adjoint(_rotation(t), vector, adj)),
+        "vector": lambda t, adj: f.quat_rotate_inv(_rotation(t), adj),
+    },
+    reference=lambda t, vector: rotate(t[3:], vector),
+    group=GROUP,
+)
+def transform_vector_rigid(t: Transf[F], vector: Vec[Three, F]) -> Vec[Three, F]:
+    """Rotate a vector, without translation."""
+
+
+@builtin(
+    "transform_vector",
+    cpp="wp::transform_affine({m}, {vector}, {F}(0))",
+    adjoint={
+        "m": lambda vector, adj: _affine_by_matrix(vector, adj, 0.0),
+        "vector": _affine_by_vector,
+    },
+    reference=lambda m, vector: _affine(m, vector, 0.0),
+    group=GROUP,
+)
+def transform_vector_matrix(m: Mat[Four, Four, F], vector: Vec[Three, F]) -> Vec[Three, F]:
+    """Multiply a vector, with a 0 appended, by a matrix; the fourth component of the result is dropped."""
+
+
+def _head(v: Array) -> Number:
+    return v[:3].copy()
+
+
+@builtin(
+    cpp="wp::vector_head({v})",
+    adjoint=INTERNAL,
+    reference=_head,
+    group="Internal",
+    internal=True,
+    bounded=True,
+)
+def vector_head(v: Vec[Four, F]) -> Vec[Three, F]:
+    """Drop the fourth component."""
+
+
+__all__ = ["GROUP", "compose", "invert_rigid"]

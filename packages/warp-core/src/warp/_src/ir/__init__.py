@@ -1,0 +1,1 @@
+"""Structured SSA: operations, builder, verifier, printer and interpreter."""

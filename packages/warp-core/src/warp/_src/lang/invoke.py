@@ -1,0 +1,147 @@
+"""Calls of functions that users wrote."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from warp._src.builtins.declare import Literal
+from warp._src.ir.core import Value
+from warp._src.lang.annotations import EMPTY, annotated_type, match_operand
+from warp._src.lang.arguments import Arguments
+from warp._src.lang.capture import captured
+from warp._src.lang.objects import Function, Overload, Parameter
+from warp._src.lang.operands import Known, Operand, is_truth, spelled
+from warp._src.lang.place import Place
+from warp._src.types.signature import is_generic, type_name
+from warp.errors import CompileError, KernelTypeError
+
+if TYPE_CHECKING:
+    from warp._src.lang.context import Context
+
+
+def invoke(context: Context, function: Function, arguments: Arguments) -> Operand:
+    """Choose an overload by the types of the arguments and call it."""
+    overload, operands, nodes = _chosen(context, function, arguments)
+    node = arguments.node
+    if overload.native is not None:
+        return _native(context, overload, operands, node)
+    try:
+        target, values = context.hooks.build_overload(context, overload, operands, node)
+    except CompileError as error:
+        place = context.text.excerpt(context.text.location(node))
+        raise type(error)(f"{error}\n  called from\n{place}") from error
+    results = context.builder.invoke(target, values)
+    count = len(results) - len(target.changed)
+    positions = [index for index, operand in enumerate(operands) if _is_value(operand)]
+    for result, changed in zip(results[count:], target.changed, strict=True):
+        _write_back(context, nodes[positions[changed]], result)
+    return _unpacked(results[:count])
+
+
+def _is_value(operand: Operand) -> bool:
+    return isinstance(operand, (Value, Literal)) or is_truth(operand)
+
+
+def _unpacked(results: Sequence[Value]) -> Operand:
+    if not results:
+        return Known(None)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _write_back(context: Context, node: ast.expr | None, value: Value) -> None:
+    """Give the caller's variable the value that the callee left in its parameter."""
+    if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
+        place = context.hooks.place(context, node)
+        if isinstance(place, Place) and place.name is not None and place.indices is None:
+            place.write(context, value, node)
+
+
+def _native(context: Context, overload: Overload, operands: Sequence[Operand], node: ast.Call) -> Operand:
+    native = overload.native
+    values = [
+        context.converted(
+            operand, _type_for(parameter, operand), node, f"argument '{parameter.name}' of '{overload.name}'"
+        )
+        for parameter, operand in zip(overload.parameters, operands, strict=True)
+    ]
+    result: Any = None
+    if overload.returns not in (EMPTY, None):
+        result = annotated_type(overload.returns, f"the result of native function '{overload.name}'")
+    names = tuple(parameter.name for parameter in overload.parameters)
+    if native is None:
+        return Known(None)
+    results = context.builder.native(
+        names, values, result, native.snippet, native.adjoint, native.replay, overload.name
+    )
+    return _unpacked(results)
+
+
+def _type_for(parameter: Parameter, operand: Operand) -> Any:
+    return match_operand(parameter, operand, {})
+
+
+# -- overloads -----------------------------------------------------------------------------------------
+
+Bound = tuple[list[Operand], list["ast.expr | None"]]
+
+
+def _chosen(
+    context: Context, function: Function, arguments: Arguments
+) -> tuple[Overload, list[Operand], list[ast.expr | None]]:
+    """Find the overload that fits; one without generic parameters is preferred."""
+    reasons = []
+    for overload in sorted(function.overloads, key=lambda overload: overload.is_generic):
+        bound = _bound(context, overload, arguments)
+        reason = bound if isinstance(bound, str) else _mismatch(overload, bound[0])
+        if not reason and not isinstance(bound, str):
+            return overload, *bound
+        reasons.append(reason)
+    if len(reasons) == 1:
+        raise context.error(KernelTypeError, f"function '{function.key}': {reasons[0]}", arguments.node)
+    given = ", ".join(spelled(operand) for operand in arguments.args)
+    known = "\n".join(f"    {overload.signature}" for overload in function.overloads)
+    raise context.error(
+        KernelTypeError,
+        f"no overload of function '{function.key}' takes ({given}); there are:\n{known}",
+        arguments.node,
+    )
+
+
+def _bound(context: Context, overload: Overload, arguments: Arguments) -> Bound | str:
+    """Match arguments to parameters; a text says why they do not."""
+    parameters = overload.parameters
+    if len(arguments.args) > len(parameters):
+        return f"it takes {len(parameters)} arguments, got {len(arguments.args)}"
+    unknown = set(arguments.keywords) - {parameter.name for parameter in parameters[len(arguments.args) :]}
+    if unknown:
+        return f"it cannot take argument '{min(unknown)}' by name here"
+    keyword_nodes = {keyword.arg: keyword.value for keyword in arguments.node.keywords}
+    operands = list(arguments.args)
+    nodes: list[ast.expr | None] = list(arguments.node.args)
+    for parameter in parameters[len(operands) :]:
+        if parameter.name in arguments.keywords:
+            operands.append(arguments.keywords[parameter.name])
+        elif parameter.default is not EMPTY:
+            operands.append(captured(context, parameter.default, arguments.node))
+        else:
+            return f"argument '{parameter.name}' is missing"
+        nodes.append(keyword_nodes.get(parameter.name))
+    return operands, nodes
+
+
+def _mismatch(overload: Overload, operands: Sequence[Operand]) -> str:
+    """Say which argument does not fit its parameter; empty if all do."""
+    bindings: dict[Any, Any] = {}
+    for parameter, operand in zip(overload.parameters, operands, strict=True):
+        is_object = not _is_value(operand)
+        if parameter.is_function:
+            if not is_object:
+                return f"argument '{parameter.name}' must be a function, got {spelled(operand)}"
+        elif is_object:
+            if not is_generic(parameter.type):
+                return f"argument '{parameter.name}' must be {type_name(parameter.type)}, got {spelled(operand)}"
+        elif match_operand(parameter, operand, bindings) is None:
+            return f"argument '{parameter.name}' must be {type_name(parameter.type)}, got {spelled(operand)}"
+    return ""

@@ -1,0 +1,78 @@
+"""What `wp.tid` and the like are outside kernels: names with documentation that refuse to be called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from warp.errors import UnsupportedSyntaxError
+
+
+class Intrinsic:
+    """A function that only means something in a kernel; the front end knows it by `__warp_intrinsic__`."""
+
+    def __init__(self, name: str, doc: str) -> None:
+        self.__warp_intrinsic__ = name
+        self.__name__ = self.__qualname__ = name
+        self.__doc__ = doc
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """Refuse: there is no work item on the host."""
+        raise UnsupportedSyntaxError(f"wp.{self.__name__}() can only be used in kernels and functions for them")
+
+    def __repr__(self) -> str:
+        return f"<wp.{self.__name__}>"
+
+
+class Adjoint(Intrinsic):
+    """The gradients that a custom gradient function adds to: `wp.adjoint[x] += ...`."""
+
+    def __getitem__(self, item: Any) -> Any:
+        return self()
+
+
+class Static(Intrinsic):
+    """`wp.static(x)` is evaluated while compiling; on the host it gives `x` back."""
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """Give the argument back."""
+        (value,) = args
+        return value
+
+
+_ATOMIC = (
+    "Replace `arr[i]`, `arr[i, j]`, ... by {}, in one step that no other work item interrupts; give the old value."
+)
+
+_DOCS = {
+    "tid": "Give the index of the work item; unpack it to as many names as the launch has dimensions, up to four.",
+    "atomic_add": _ATOMIC.format("its sum with `value`"),
+    "atomic_sub": _ATOMIC.format("its difference to `value`"),
+    "atomic_min": _ATOMIC.format("the smaller of it and `value`"),
+    "atomic_max": _ATOMIC.format("the larger of it and `value`"),
+    "atomic_exch": _ATOMIC.format("`value`"),
+    "atomic_cas": _ATOMIC.format("`value` if it equals `compare`"),
+    "atomic_and": _ATOMIC.format("its bitwise and with `value`"),
+    "atomic_or": _ATOMIC.format("its bitwise or with `value`"),
+    "atomic_xor": _ATOMIC.format("its bitwise exclusive or with `value`"),
+    "printf": "Print values in the format of C's printf.",
+    "vector": "Make a vector from numbers; `dtype` and `length` may be given.",
+    "matrix": "Make a matrix of the given `shape` from numbers in row-major order; `dtype` may be given.",
+    "quaternion": "Make a quaternion from x, y, z, w or from a vector and w; `dtype` may be given.",
+    "transformation": "Make a transform from a translation `p` and a rotation `q`; `dtype` may be given.",
+    "identity": "Make the identity matrix of size `n`; `dtype` may be given.",
+    "quat_identity": "Make the quaternion of no rotation; `dtype` may be given.",
+    "transform_identity": "Make the transform that changes nothing; `dtype` may be given.",
+    "matrix_from_rows": "Make a matrix whose rows are the given vectors.",
+    "matrix_from_cols": "Make a matrix whose columns are the given vectors.",
+}
+
+INTRINSICS: dict[str, Intrinsic] = {name: Intrinsic(name, doc) for name, doc in _DOCS.items()}
+INTRINSICS["adjoint"] = Adjoint("adjoint", "The gradients that a custom gradient function adds to.")
+INTRINSICS["static"] = Static("static", "Evaluate a Python expression while the kernel is compiled.")
+"""By public name; `wp.zeros` and the like exist on the host as well and carry the attribute themselves."""
+
+adjoint = INTRINSICS["adjoint"]
+static = INTRINSICS["static"]
+tid = INTRINSICS["tid"]
+
+__all__ = ["INTRINSICS", "Intrinsic", "adjoint", "static", "tid"]

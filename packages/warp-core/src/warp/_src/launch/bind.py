@@ -1,0 +1,228 @@
+"""Bind arguments to the parameters of a kernel: check them, pack them, and find the arrays among them."""
+
+from __future__ import annotations
+
+import copy
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from warp._src.array.array import array
+from warp._src.array.indexed import indexedarray
+from warp._src.plugin_host import array_adapter
+from warp._src.runtime.device import Device
+from warp._src.types.arrays import ArrayType, IndexedArrayType
+from warp._src.types.scalars import Scalar, bool_, float32, int32, is_scalar
+from warp._src.types.signature import Type, align_of, canonical, is_tensor, size_of, type_name
+from warp._src.types.struct_type import StructInstance
+from warp.errors import ArgumentError
+
+# Packs one argument; may replace it in the list of arguments, at the given index.
+Packer = Callable[[Any, list[Any], int, Device], bytes]
+
+
+class Binder:
+    """Packs arguments for one kernel at concrete types into its argument struct (native/abi.h).
+
+    `written` tells which parameters the kernel writes; those take only memory that is shared and writable.
+    """
+
+    def __init__(self, key: str, parameters: Sequence[tuple[str, Type]], written: frozenset[int]) -> None:
+        self.key = key
+        self.parameters = tuple(parameters)
+        self._packers: list[Packer] = []
+        offset = 0
+        for number, (name, type) in enumerate(self.parameters):
+            padding = -offset % align_of(type)
+            offset += padding + size_of(type)
+            packer = _packer(f"kernel '{key}', parameter '{name}'", type, number in written)
+            self._packers.append(_padded(packer, padding) if padding else packer)
+
+    def pack(self, args: list[Any], device: Device) -> bytes:
+        """Pack arguments; foreign arrays in `args` are replaced by Warp arrays of the same memory.
+
+        Raises ArgumentError, which names the kernel, the parameter and both types.
+        """
+        if len(args) != len(self._packers):
+            raise ArgumentError(self._count_message(len(args)))
+        return b"".join([packer(arg, args, n, device) for n, (packer, arg) in enumerate(zip(self._packers, args))])  # noqa: B905 - lengths are equal
+
+    def _count_message(self, given: int) -> str:
+        names = ", ".join(f"{name}: {type_name(type)}" for name, type in self.parameters)
+        return f"kernel '{self.key}' takes {len(self.parameters)} arguments ({names}), but {given} were given"
+
+
+def _padded(packer: Packer, padding: int) -> Packer:
+    zeros = bytes(padding)
+
+    def pack(value: Any, args: list[Any], number: int, device: Device) -> bytes:
+        return zeros + packer(value, args, number, device)
+
+    return pack
+
+
+def _packer(label: str, type: Type, is_written: bool) -> Packer:
+    if isinstance(type, ArrayType):
+        return _array_packer(label, type, is_written)
+    if isinstance(type, IndexedArrayType):
+        return _indexed_packer(label, type)
+    if is_scalar(type) and type is not bool_ and type.kind in "fiu" and type.size > 2:  # type: ignore[union-attr]
+        return _number_packer(label, type)
+    return _value_packer(label, type)
+
+
+def _array_packer(label: str, type: ArrayType, is_written: bool) -> Packer:
+    dtype, ndim = type.dtype, type.ndim
+    null = bytes(type.size)
+
+    def pack(value: Any, args: list[Any], number: int, device: Device) -> bytes:
+        if value.__class__ is array and value.dtype is dtype and value.ndim == ndim and value.device is device:
+            if is_written and value.is_readonly:
+                raise ArgumentError(f"{label} is written by the kernel, but the memory of the array is read-only")
+            descriptor: bytes = value.descriptor()
+            return descriptor
+        if value is None:
+            return null
+        args[number] = wrapped = _as_array(label, type, value, is_written, device)
+        return wrapped.descriptor()
+
+    return pack
+
+
+def _as_array(label: str, type: ArrayType, value: Any, is_written: bool, device: Device) -> array:
+    """Wrap a foreign array, or say why an argument does not fit an array parameter."""
+    if isinstance(value, array):
+        wrapped = value
+    elif isinstance(value, np.ndarray):
+        wrapped = _from_numpy(label, type, value)
+    else:
+        adapter = array_adapter(value.__class__)
+        if adapter is None:
+            raise ArgumentError(f"{label} is {type_name(type)}, but the argument is {_describe(value)}")
+        wrapped = adapter(value)
+    if wrapped.device is not device:
+        raise ArgumentError(f"{label}: the array is on device '{wrapped.device}', the launch on '{device}'")
+    if wrapped.dtype is not type.dtype or wrapped.ndim != type.ndim:
+        raise ArgumentError(f"{label} is {type_name(type)}, but the argument is {_describe(wrapped)}")
+    if is_written and wrapped.is_readonly:
+        raise ArgumentError(f"{label} is written by the kernel, but the memory of the argument is read-only")
+    return wrapped
+
+
+def _from_numpy(label: str, type: ArrayType, value: Any) -> array:
+    try:
+        wrapped: array = array(value, dtype=type.dtype, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"{label} is {type_name(type)}, but the argument is {_describe(value)}") from error
+    if value.size and not np.may_share_memory(wrapped.numpy(), value):
+        raise ArgumentError(
+            f"{label} is {type_name(type)}, but the argument is {_describe(value)}; it would have to be converted: "
+            "pass wp.array(...) of it"
+        )
+    return wrapped
+
+
+def _indexed_packer(label: str, type: IndexedArrayType) -> Packer:
+    def pack(value: Any, _args: list[Any], _number: int, _device: Device) -> bytes:
+        if isinstance(value, indexedarray) and value.dtype is type.dtype and value.ndim == type.ndim:
+            descriptor: bytes = value.descriptor()
+            return descriptor
+        raise ArgumentError(f"{label} is {type_name(type)}, but the argument is {_describe(value)}")
+
+    return pack
+
+
+def _number_packer(label: str, type: Any) -> Packer:
+    fast = struct.Struct("=" + type.format).pack
+    slow = _value_packer(label, type)
+    simple = (float, int) if type.kind == "f" else (int,)
+
+    def pack(value: Any, args: list[Any], number: int, device: Device) -> bytes:
+        if value.__class__ in simple:
+            try:
+                return fast(value)
+            except (struct.error, OverflowError):
+                return slow(value, args, number, device)
+        return slow(value, args, number, device)
+
+    return pack
+
+
+def _value_packer(label: str, type: Any) -> Packer:
+    def pack(value: Any, _args: list[Any], _number: int, _device: Device) -> bytes:
+        try:
+            packed: bytes = type.pack(value)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ArgumentError(
+                f"{label} is {type_name(type)}, but the argument is {_describe(value)}: {error}"
+            ) from error
+        return packed
+
+    return pack
+
+
+# -- types of arguments --------------------------------------------------------------------------------
+
+
+def type_of(value: Any) -> Type:
+    """The type of an argument for a generic parameter. Raises ArgumentError for what no kernel takes."""
+    if isinstance(value, array):
+        return ArrayType(value.dtype, value.ndim)
+    if isinstance(value, indexedarray):
+        return IndexedArrayType(value.dtype, value.ndim)
+    if isinstance(value, StructInstance):
+        return value._struct_type
+    if isinstance(value, Scalar) or is_tensor(value.__class__):
+        return value.__class__
+    for python_type, type in ((bool, bool_), (int, int32), (float, float32)):
+        if isinstance(value, python_type):
+            return type
+    if isinstance(value, np.generic):
+        return canonical(value.dtype.type)
+    if isinstance(value, np.ndarray):
+        wrapped: array = array(value, copy=False)
+        return ArrayType(wrapped.dtype, wrapped.ndim)
+    adapter = array_adapter(value.__class__)
+    if adapter is not None:
+        wrapped = adapter(value)
+        return ArrayType(wrapped.dtype, wrapped.ndim)
+    raise ArgumentError(f"no kernel parameter can take {_describe(value)}")
+
+
+def captured(value: Any) -> Any:
+    """A copy of an argument as it is now: values are copied, arrays are referred to."""
+    if isinstance(value, StructInstance) or is_tensor(value.__class__):
+        return copy.copy(value)
+    return value
+
+
+def arrays_in(value: Any) -> list[Any]:
+    """The arrays of an argument, members of structs included; of an indexed array, the one behind it."""
+    if isinstance(value, array):
+        return [value]
+    if isinstance(value, indexedarray):
+        return [value.data]
+    if isinstance(value, StructInstance):
+        return [found for field in value._values.values() for found in arrays_in(field)]
+    return []
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, array):
+        return f"{type_name(ArrayType(value.dtype, value.ndim))} on '{value.device}'"
+    if isinstance(value, np.ndarray):
+        return f"a NumPy array of {value.dtype} with shape {value.shape}"
+    if isinstance(value, StructInstance):
+        return f"struct {value._struct_type.name}"
+    name = (
+        type_name(value.__class__)
+        if isinstance(value, Scalar) or is_tensor(value.__class__)
+        else value.__class__.__qualname__
+    )
+    text = repr(value)
+    return f"{name} {text}" if len(text) < 40 else f"a {name}"
+
+
+__all__ = ["Binder", "arrays_in", "captured", "type_of"]

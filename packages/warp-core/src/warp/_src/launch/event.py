@@ -1,0 +1,146 @@
+"""The record of a launch: what a tape keeps, and how its adjoint runs."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from warp._src.array.array import array
+from warp._src.array.indexed import indexedarray
+from warp._src.launch.bind import Binder, arrays_in, captured
+from warp._src.launch.program import BackwardEntry, Program, executor
+from warp._src.recording.recorder import Recordable
+from warp._src.runtime.cpu import pack_launch
+from warp._src.runtime.device import Device
+from warp.errors import ArgumentError
+
+
+class LaunchEvent(Recordable):
+    """One launch of a kernel with its arguments as they were; structs and tensors are copied."""
+
+    def __init__(
+        self,
+        program: Program,
+        binder: Binder,
+        dim: tuple[int, ...],
+        args: Sequence[Any],
+        input_count: int,
+        device: Device,
+        location: str,
+        max_blocks: int = 0,
+        block_dim: int = 256,
+        metadata: Any = None,
+    ) -> None:
+        self.kernel = program.kernel
+        self.program = program
+        self.dim = dim
+        self.args = [captured(arg) for arg in args]
+        self.inputs = self.args[:input_count]
+        self.outputs = self.args[input_count:]
+        self.device = device
+        self.max_blocks = max_blocks
+        self.block_dim = block_dim
+        self.metadata = metadata
+        self.label = program.kernel.key
+        self.location = location
+        self._binder = binder
+        summary = program.forward().summary
+        self.reads = roots_to_arrays({root for root, _ in summary.reads}, self.args)
+        self.writes = roots_to_arrays({root for root, _ in summary.writes}, self.args)
+        self.signature = signature_of(program, dim, self.args)
+
+    def arrays(self) -> list[Any]:
+        return [found for arg in self.args for found in arrays_in(arg)]
+
+    def needed(self) -> list[Any]:
+        return roots_to_arrays(self._backward().needed, self.args)
+
+    def run_adjoint(self) -> None:
+        """Run the kernel's adjoint on the gradients of its arrays."""
+        run_backward(self._backward(), self._binder, self.dim, self.args, self.device, self.label)
+
+    def _backward(self) -> BackwardEntry:
+        may_alias = overlaps(self.args, self.writes)
+        return self.program.backward(may_alias, several(self.dim))
+
+
+def signature_of(program: Program, dim: tuple[int, ...], args: Sequence[Any]) -> Hashable:
+    """Equal for two launches of one kernel with the same values on the same memory."""
+    parts = [
+        arg.layout() if isinstance(arg, array) else None if arg is None else type.pack(arg)
+        for arg, type in zip(args, program.types, strict=True)
+        if not isinstance(arg, indexedarray)
+    ]
+    return (id(program), dim, *parts)
+
+
+def run_backward(
+    backward: BackwardEntry, binder: Binder, dim: tuple[int, ...], args: list[Any], device: Device, label: str
+) -> None:
+    """Run a compiled adjoint over the gradients that the array arguments have now."""
+    block = pack_launch(dim)
+    size = 1
+    for extent in dim:
+        size *= extent
+    if size == 0:
+        return
+    gradients = [a.grad for arg in args for a in arrays_in(arg) if a.requires_grad]
+    shares_gradients = _any_overlap(gradients, gradients)
+    flags = backward.entry.flags(dim, size, shares_gradients)
+    executor().run(backward.entry.address, block, binder.pack(args, device), flags, f"adjoint of {label}")
+
+
+def several(dim: tuple[int, ...]) -> frozenset[int]:
+    """The launch dimensions that have more than one thread."""
+    return frozenset(d for d, extent in enumerate(dim) if extent > 1)
+
+
+def roots_to_arrays(roots: Any, args: Sequence[Any]) -> list[Any]:
+    """Find the arrays that access roots name; the unknown root stands for every array."""
+    found: dict[int, Any] = {}
+    for root in roots:
+        if root is None:
+            found.update((id(a), a) for arg in args for a in arrays_in(arg))
+            continue
+        value = args[root[0]]
+        for name in root[1:]:
+            value = getattr(value, str(name), None)
+        found.update((id(a), a) for a in arrays_in(value))
+    return list(found.values())
+
+
+def overlaps(args: Sequence[Any], writes: Sequence[Any]) -> bool:
+    """Tell whether an array that is written shares memory with another argument."""
+    everything = [a for arg in args for a in arrays_in(arg)]
+    return _any_overlap(writes, everything)
+
+
+def _any_overlap(some: Sequence[Any], others: Sequence[Any]) -> bool:
+    """Tell whether one of `some`, which are among `others`, overlaps another; the same object twice does."""
+    wanted = {id(a) for a in some}
+    reached = reached_by_wanted = 0
+    for low, high, identity in sorted((*bounds(a), id(a)) for a in others):
+        if low >= high:
+            continue
+        is_wanted = identity in wanted
+        if low < reached_by_wanted or (is_wanted and low < reached):
+            return True
+        reached = max(reached, high)
+        if is_wanted:
+            reached_by_wanted = max(reached_by_wanted, high)
+    return False
+
+
+def bounds(value: Any) -> tuple[int, int]:
+    """Addresses of the first byte and past the last one of an array."""
+    low, high = value.bounds
+    return int(low), int(high)
+
+
+def require_sequence(value: Any, name: str) -> list[Any]:
+    """The arguments of a launch as a list. Raises ArgumentError for a single array, a common slip."""
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    if value is None:
+        return []
+    raise ArgumentError(f"launch: {name} must be a list or tuple, got {value.__class__.__qualname__}")

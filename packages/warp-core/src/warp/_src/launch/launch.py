@@ -1,0 +1,311 @@
+"""`wp.launch` and reusable launches."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from types import FrameType
+from typing import Any
+
+from warp import config
+from warp._src.array.array import array
+from warp._src.launch.bind import Binder, type_of
+from warp._src.launch.event import (
+    LaunchEvent,
+    overlaps,
+    require_sequence,
+    roots_to_arrays,
+    run_backward,
+    several,
+    signature_of,
+)
+from warp._src.launch.program import Kernel, Program, executor
+from warp._src.recording.recorder import current_recorder, mark_written, set_launch_event_factory
+from warp._src.recording.storage import is_watching
+from warp._src.runtime.cpu import pack_launch
+from warp._src.runtime.device import Device, get_device
+from warp._src.types.signature import type_name
+from warp.errors import ArgumentError
+
+
+class Prepared:
+    """A kernel at concrete types, ready to bind arguments."""
+
+    __slots__ = ("binder", "entry", "program", "reads", "writes")
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.entry = program.forward()
+        self.reads = frozenset(root for root, _ in self.entry.summary.reads)
+        self.writes = frozenset(root for root, _ in self.entry.summary.writes)
+        written = frozenset(int(root[0]) for root in self.writes if root is not None and len(root) == 1)
+        if None in self.writes:
+            written = frozenset(range(len(program.types)))
+        names = [name for name, _ in program.kernel.parameters]
+        self.binder = Binder(program.kernel.key, list(zip(names, program.types, strict=True)), written)
+
+    def event(self, dim: tuple[int, ...], args: list[Any], input_count: int, *rest: Any) -> LaunchEvent:
+        """Make the record of a launch that has run; `rest` as in `LaunchEvent`."""
+        return LaunchEvent(self.program, self.binder, dim, args, input_count, *rest)
+
+    def run(self, dim: tuple[int, ...], args: list[Any], packed: bytes) -> list[Any]:
+        """Run the forward kernel; give the arrays it wrote."""
+        entry = self.entry
+        block = pack_launch(dim)
+        size = 1
+        for extent in dim:
+            size *= extent
+        written = roots_to_arrays(self.writes, args)
+        if size:
+            may_alias = size > 1 and overlaps(args, written)
+            executor().run(entry.address, block, packed, entry.flags(dim, size, may_alias), self.program.kernel.key)
+        return written
+
+
+def launch(
+    kernel: Kernel,
+    dim: int | Sequence[int],
+    inputs: Sequence[Any] = (),
+    outputs: Sequence[Any] = (),
+    adj_inputs: Sequence[Any] = (),
+    adj_outputs: Sequence[Any] = (),
+    device: Any = None,
+    stream: Any = None,
+    adjoint: bool = False,
+    record_tape: bool = True,
+    record_cmd: bool = False,
+    max_blocks: int = 0,
+    block_dim: int = 256,
+) -> Launch | None:
+    """Run a kernel over a grid of threads.
+
+    Args:
+        kernel: A function decorated with `@wp.kernel`.
+        dim: Number of threads, or a shape of 1 to 4 dimensions.
+        inputs: Arguments of the kernel in the order of its parameters.
+        outputs: The remaining arguments; a matter of style, and of `Tape.visualize`.
+        adj_inputs: With `adjoint`, gradient arrays that take the place of those of the inputs; None keeps them.
+        adj_outputs: With `adjoint`, incoming gradients of the outputs; they are read, never written.
+        device: Where to run; the current device by default.
+        stream: Accepted for programs that use CUDA; the CPU runs launches in order.
+        adjoint: Run the adjoint kernel instead of the kernel.
+        record_tape: Whether a current tape records the launch.
+        record_cmd: Return a `Launch` for running again, instead of running now.
+        max_blocks: Limit of CUDA blocks; no effect on the CPU.
+        block_dim: Threads per CUDA block; no effect on the CPU.
+
+    Raises:
+        ArgumentError: An argument does not fit; names the kernel, the parameter and both types.
+        CompileError: The kernel does not compile; shows the line.
+        AutogradError: With `adjoint`, the gradient would be wrong; names the line.
+    """
+    if not isinstance(kernel, Kernel):
+        raise ArgumentError(f"launch: kernel must be a function decorated with @wp.kernel, got {_name(kernel)}")
+    place = get_device(device)
+    shape = launch_shape(dim)
+    args = require_sequence(inputs, "inputs")
+    input_count = len(args)
+    if outputs:
+        args += require_sequence(outputs, "outputs")
+    prepared = prepare(kernel, args)
+    if adjoint:
+        _launch_adjoint(
+            prepared, shape, args, require_sequence(adj_inputs, "adj_inputs"), adj_outputs, input_count, place
+        )
+        return None
+    packed = prepared.binder.pack(args, place)
+    if record_cmd:
+        return Launch(prepared, shape, args, input_count, place, max_blocks, block_dim)
+    if config.print_launches:
+        print(f"kernel: {kernel.key} dim: {shape} inputs: {args[:input_count]} outputs: {args[input_count:]}")
+    written = prepared.run(shape, args, packed)
+    mark_written(written, signature_of(prepared.program, shape, args) if is_watching() else None)
+    if record_tape and (recorder := current_recorder()) is not None:
+        location = _location(sys._getframe(1))
+        recorder.record(prepared.event(shape, args, input_count, place, location, max_blocks, block_dim))
+    return None
+
+
+def prepare(kernel: Kernel, args: Sequence[Any]) -> Prepared:
+    """Give the compiled kernel for arguments. Raises ArgumentError or CompileError."""
+    prepared: Prepared | None = kernel.compiled.get(())
+    if prepared is not None:
+        return prepared
+    if not kernel.is_generic:
+        types = tuple(type for _, type in kernel.parameters)
+        return kernel.compiled.setdefault((), Prepared(Program(kernel, types)))  # type: ignore[no-any-return]
+    types = kernel.signature([type_of(arg) for arg in args])
+    found: Prepared | None = kernel.compiled.get(types)
+    if found is None:
+        found = kernel.compiled.setdefault(types, Prepared(Program(kernel, types)))
+    return found
+
+
+def launch_shape(dim: Any) -> tuple[int, ...]:
+    """Normalise `dim`. Raises ArgumentError for what is not one to four integers that are not negative."""
+    if dim.__class__ is int:
+        shape: tuple[int, ...] = (dim,)
+    elif isinstance(dim, (tuple, list)):
+        shape = tuple(_extent(d, dim) for d in dim)
+    else:
+        shape = (_extent(dim, dim),)
+    if not 1 <= len(shape) <= 4:
+        raise ArgumentError(f"launch: dim must have 1 to 4 dimensions, got {dim!r}")
+    if min(shape) < 0:
+        raise ArgumentError(f"launch: dim must not be negative, got {dim!r}")
+    return shape
+
+
+def _extent(value: Any, dim: Any) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise ArgumentError(f"launch: dim must be an integer or a sequence of 1 to 4 integers, got {dim!r}")
+    return int(value.__index__())
+
+
+def _name(value: Any) -> str:
+    return f"{value.__class__.__qualname__} {value!r}"[:80]
+
+
+# -- adjoint launches ----------------------------------------------------------------------------------
+
+
+def _launch_adjoint(
+    prepared: Prepared,
+    shape: tuple[int, ...],
+    args: list[Any],
+    adj_inputs: list[Any],
+    adj_outputs: Sequence[Any],
+    input_count: int,
+    device: Device,
+) -> None:
+    """Run the adjoint with the given gradient arrays in the place of the arrays' own."""
+    prepared.binder.pack(args, device)  # checks, and wraps foreign arrays
+    outputs = require_sequence(adj_outputs, "adj_outputs")
+    counts = ((adj_inputs, input_count, "adj_inputs"), (outputs, len(args) - input_count, "adj_outputs"))
+    for given, limit, name in counts:
+        if len(given) > limit:
+            raise ArgumentError(
+                f"launch: {name} has {len(given)} entries, but there are {limit} {name.removeprefix('adj_')}"
+            )
+    names = [name for name, _ in prepared.binder.parameters]
+    bound = list(args)
+    for number, gradient in enumerate(adj_inputs):
+        bound[number] = _with_gradient(names[number], args[number], gradient, is_scratch=False)
+    for number, gradient in enumerate(outputs, input_count):
+        bound[number] = _with_gradient(names[number], args[number], gradient, is_scratch=True)
+    writes = roots_to_arrays(prepared.writes, bound)
+    backward = prepared.program.backward(overlaps(bound, writes), several(shape))
+    run_backward(backward, prepared.binder, shape, bound, device, prepared.program.kernel.key)
+
+
+def _with_gradient(name: str, arg: Any, gradient: Any, is_scratch: bool) -> Any:
+    """A view of an array argument whose gradient is another array, or a copy of it that may be written."""
+    if gradient is None or not isinstance(arg, array):
+        return arg
+    if not isinstance(gradient, array):
+        gradient = array(gradient, dtype=arg.dtype, copy=False)
+    if gradient.dtype is not arg.dtype or gradient.shape != arg.shape:
+        raise ArgumentError(
+            f"launch: the adjoint of parameter '{name}' must be {type_name(arg.dtype)} of shape {arg.shape}, "
+            f"got {type_name(gradient.dtype)} of shape {gradient.shape}"
+        )
+    made: array = array.wrap(arg.numpy(), arg.element, arg.device)
+    made.grad = array(gradient, copy=True) if is_scratch else gradient
+    return made
+
+
+# -- reusable launches ---------------------------------------------------------------------------------
+
+
+class Launch:
+    """A launch with its arguments, for running many times; from `wp.launch(..., record_cmd=True)`."""
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        dim: tuple[int, ...],
+        args: list[Any],
+        input_count: int,
+        device: Device,
+        max_blocks: int,
+        block_dim: int,
+    ) -> None:
+        self.kernel = prepared.program.kernel
+        self.device = device
+        self.dim = dim
+        self.params = list(args)
+        self.max_blocks = max_blocks
+        self.block_dim = block_dim
+        self._prepared = prepared
+        self._input_count = input_count
+
+    def set_dim(self, dim: int | Sequence[int]) -> None:
+        """Change the number of threads."""
+        self.dim = launch_shape(dim)
+
+    def set_param_at_index(self, index: int, value: Any) -> None:
+        """Change an argument by its position. Raises ArgumentError if it does not fit."""
+        if not 0 <= index < len(self.params):
+            raise ArgumentError(f"kernel '{self.kernel.key}' has {len(self.params)} parameters, there is no {index}")
+        changed = [*self.params]
+        changed[index] = value
+        self._prepared.binder.pack(changed, self.device)
+        self.params = changed
+
+    def set_param_by_name(self, name: str, value: Any) -> None:
+        """Change an argument by its parameter's name. Raises ArgumentError if there is none or it does not fit."""
+        names = [parameter for parameter, _ in self._prepared.binder.parameters]
+        if name not in names:
+            raise ArgumentError(f"kernel '{self.kernel.key}' has no parameter '{name}'; there are {', '.join(names)}")
+        self.set_param_at_index(names.index(name), value)
+
+    def set_params(self, values: Sequence[Any]) -> None:
+        """Change all arguments. Raises ArgumentError if they do not fit."""
+        changed = list(values)
+        self._prepared.binder.pack(changed, self.device)
+        self.params = changed
+
+    # The names that programs for ctypes-based launches use.
+    set_param_at_index_from_ctype = set_param_at_index
+    set_param_by_name_from_ctype = set_param_by_name
+    set_params_from_ctypes = set_params
+
+    def launch(self, stream: Any = None) -> None:
+        """Run the kernel with the arguments as they are now; a current tape records it."""
+        args = list(self.params)
+        prepared, dim = self._prepared, self.dim
+        written = prepared.run(dim, args, prepared.binder.pack(args, self.device))
+        mark_written(written, signature_of(prepared.program, dim, args) if is_watching() else None)
+        if (recorder := current_recorder()) is not None:
+            location = _location(sys._getframe(1))
+            event = prepared.event(dim, args, self._input_count, self.device, location, self.max_blocks, self.block_dim)
+            recorder.record(event)
+
+
+def _make_event(
+    *,
+    kernel: Kernel,
+    dim: Any,
+    max_blocks: int,
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    device: Any,
+    block_dim: int = 0,
+    metadata: Any = None,
+) -> LaunchEvent:
+    """Make the event of a launch that has already run, for `Tape.record_launch`."""
+    args = [*inputs, *outputs]
+    prepared = prepare(kernel, args)
+    place = get_device(device)
+    prepared.binder.pack(args, place)
+    location = _location(sys._getframe(3))
+    return prepared.event(launch_shape(dim), args, len(inputs), place, location, max_blocks, block_dim, metadata)
+
+
+def _location(frame: FrameType) -> str:
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+set_launch_event_factory(_make_event)
+
+__all__ = ["Launch", "launch"]

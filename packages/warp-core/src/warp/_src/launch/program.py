@@ -1,0 +1,154 @@
+"""Compiled forms of a kernel: the only module where compiler, tools and runtime meet."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from warp import config
+from warp._src import build
+from warp._src.emit.cpp import emit_kernel
+from warp._src.emit.options import EmitOptions
+from warp._src.ir.core import Function
+from warp._src.lang.objects import Kernel
+from warp._src.lang.source import build_kernel
+from warp._src.passes import pipeline
+from warp._src.passes.access import AccessSummary, Root
+from warp._src.passes.adjoint import Problem
+from warp._src.passes.cost import has_loops, operations_per_item
+from warp._src.runtime.cpu import Executor, LoadedObject, launch_flags
+from warp._src.types.signature import Type
+from warp.errors import AutogradError
+
+# Work that is worth a chunk of its own, and work during which other Python threads may not wait, in operations.
+_OPERATIONS_PER_CHUNK = 16_384
+_OPERATIONS_WITH_GIL = 40_000
+
+
+@cache
+def executor() -> Executor:
+    """The worker pool of this process, built at first use."""
+    return Executor(build.build_runtime_library(), build.LIBM)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A compiled entry point and what a launch must know of it."""
+
+    address: int
+    summary: AccessSummary
+    operations: int  # per work item, estimated
+    has_loops: bool
+    prints: bool
+
+    def flags(self, shape: tuple[int, ...], size: int, may_alias: bool) -> int:
+        """Choose workers, chunks and the interpreter lock for a launch."""
+        several = frozenset(d for d, extent in enumerate(shape) if extent > 1)
+        is_parallel = not may_alias and self.summary.is_independent(several)
+        releases = self.has_loops or size * self.operations > _OPERATIONS_WITH_GIL
+        chunk = max(1, _OPERATIONS_PER_CHUNK // self.operations)
+        return launch_flags(parallel=is_parallel, release_gil=releases, ordered=not is_parallel, smallest_chunk=chunk)
+
+
+@dataclass(frozen=True)
+class BackwardEntry:
+    """A compiled adjoint; `needed` names the arrays whose values after the launch it reads."""
+
+    entry: Entry
+    needed: frozenset[Root | None]
+
+
+class Program:
+    """One kernel at concrete parameter types, compiled piece by piece when first needed."""
+
+    def __init__(self, kernel: Kernel, types: tuple[Type, ...]) -> None:
+        self.kernel = kernel
+        self.types = types
+        self._lock = threading.RLock()
+        self._forward: Entry | None = None
+        self._backward: dict[tuple[bool, frozenset[int]], BackwardEntry] = {}
+        self._function: Function | None = None
+
+    @property
+    def function(self) -> Function:
+        """The kernel as the front end gives it."""
+        with self._lock:
+            if self._function is None:
+                self._function = build_kernel(self.kernel, self.types)
+            return self._function
+
+    def forward(self) -> Entry:
+        """Give the forward entry. Raises CompileError."""
+        if self._forward is None:
+            with self._lock:
+                if self._forward is None:
+                    function = pipeline.forward(self.function)
+                    self._forward = self._compile(function, "wp_forward", pipeline.accesses(function))
+        return self._forward
+
+    def backward(self, may_alias: bool, dimensions: frozenset[int]) -> BackwardEntry:
+        """Give the adjoint for launches with these properties.
+
+        `may_alias`: arrays of different parameters overlap. `dimensions`: those with more than one thread.
+        Raises AutogradError, which names the lines, where the gradient would be wrong.
+        """
+        key = (may_alias, dimensions)
+        if key not in self._backward:
+            with self._lock:
+                if key not in self._backward:
+                    self._backward[key] = self._build_backward(may_alias, dimensions)
+        return self._backward[key]
+
+    def _build_backward(self, may_alias: bool, dimensions: frozenset[int]) -> BackwardEntry:
+        if not self.kernel.option("enable_backward"):
+            raise AutogradError(
+                f"kernel '{self.kernel.key}' was made with enable_backward=False, so no gradient can flow through "
+                "it; enable it for the kernel or its module, or launch it outside the tape"
+            )
+        adjoint = pipeline.backward(self.function, may_alias=may_alias, dimensions=dimensions)
+        if adjoint.problems:
+            raise AutogradError(_describe(self.kernel.key, adjoint.problems))
+        summary = pipeline.accesses(adjoint.function, may_alias=may_alias)
+        entry = self._compile(adjoint.function, "wp_backward", summary)
+        return BackwardEntry(entry, adjoint.needed)
+
+    def _compile(self, function: Function, name: Any, summary: AccessSummary) -> Entry:
+        is_debug = self.kernel.option("mode") == "debug"
+        source = emit_kernel(
+            function,
+            EmitOptions(
+                libm=build.libm_header(),
+                entry=name,
+                debug=is_debug,
+                descending=name == "wp_backward",
+                verify_fp=bool(config.verify_fp),
+            ),
+        )
+        options = build.BuildOptions(
+            mode="debug" if is_debug else "release", fast_math=bool(self.kernel.option("fast_math"))
+        )
+        with ThreadPoolExecutor(1) as pool:
+            # The worker pool is built beside the first kernel.
+            runtime = pool.submit(executor)
+            path = build.build_object(source, options=options)
+            loaded: LoadedObject = runtime.result().load(path)
+        address = loaded.forward if name == "wp_forward" else loaded.backward
+        assert address is not None, "the emitter exports the entry that it was asked for"
+        prints = any(getattr(op, "builtin", None) is not None and op.builtin.name == "printf" for op in function.walk())  # type: ignore[attr-defined]
+        return Entry(address, summary, operations_per_item(function), has_loops(function), prints)
+
+
+def _describe(key: str, problems: tuple[Problem, ...]) -> str:
+    lines = "\n".join(f"  {problem.loc}: {problem.text}" for problem in problems)
+    return (
+        f"the gradient of kernel '{key}' cannot be computed correctly:\n{lines}\n"
+        "write to an array of its own instead of one that is still read, or keep such values in local variables"
+    )
+
+
+def clear_cache() -> None:
+    """Remove every compiled object from the cache directory."""
+    build.clear()

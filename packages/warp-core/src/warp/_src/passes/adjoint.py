@@ -1,0 +1,55 @@
+"""The adjoint of a kernel: an IR function that replays the body and then reverses it.
+
+The algorithm is that of docs/internals/gradients.md. Which primal values are needed is not predicted: the
+reverse sweep refers to whatever it needs of a full replay, and what it did not need is removed as dead code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from warp._src.ir.core import Function, Region, Value
+from warp._src.ir.ops import Load, Space
+from warp._src.passes.access import AccessAnalysis, Root
+from warp._src.passes.adjoint_context import AdjointContext, Frame, Problem
+from warp._src.passes.adjoint_control import Reverser
+from warp._src.passes.adjoint_finish import finish
+
+
+@dataclass(frozen=True, eq=False)
+class Adjoint:
+    """The backward function of a kernel.
+
+    `needed` names the arrays whose values after the launch it reads. If `problems` is not empty the function
+    must not run.
+    """
+
+    function: Function
+    problems: tuple[Problem, ...]
+    needed: frozenset[Root | None]
+
+
+def adjoint_of(function: Function, *, may_alias: bool = False, dimensions: frozenset[int] = frozenset({0})) -> Adjoint:
+    """Build the backward function of an inlined kernel on which `mark_hazards` has run.
+
+    It has the kernel's parameters; gradients are read and written in the gradient space of its arrays.
+    """
+    analysis = AccessAnalysis(function, may_alias, dimensions)
+    context = AdjointContext(function, analysis)
+    params = tuple(Value(param.type, param.name) for param in function.params)
+    body = Region(params)
+    frame = Frame(dict(zip(function.body.args, params, strict=True)))
+    reverser = Reverser(context)
+    with context.builder.into(body):
+        reverser.replay(function.body.ops, frame, expose=True)
+        reverser.reverse(function.body.ops, frame)
+        context.builder.yield_()
+    finish(body, context)
+    backward = replace(function, name=f"{function.name}_backward", params=params, body=body)
+    for op in body.walk():
+        if isinstance(op, Load) and op.hazard:
+            context.fail(op, op.hazard)
+    needed = AccessAnalysis(backward, may_alias).summary().reads
+    return Adjoint(
+        backward, tuple(context.problems), frozenset(root for root, space in needed if space is Space.PRIMAL)
+    )

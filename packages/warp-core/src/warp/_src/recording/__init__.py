@@ -1,0 +1,1 @@
+"""The recording layer: what ran, in which order, and which memory it wrote."""

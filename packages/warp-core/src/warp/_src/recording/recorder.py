@@ -1,0 +1,140 @@
+"""Recorders and what they record; the current recorder of this thread and asynchronous task."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final, Protocol
+
+from warp._src.recording.storage import RecordedArray, next_stamp, note_run, note_writes
+from warp.errors import WarpError
+
+
+class Recordable(ABC):
+    """An operation on arrays that has run, and knows how to run its adjoint."""
+
+    label: str
+    """Name for messages and graphs: the kernel's key, `copy`, `fill_`."""
+    location: str
+    """`file:line` of the call."""
+    reads: Sequence[RecordedArray]
+    writes: Sequence[RecordedArray]
+    signature: Hashable = None
+    """Equal for two runs of the same operation on the same memory; None if that cannot be told."""
+    stamp: int = 0
+    """What `mark_written` returned for the operation."""
+    detaches: bool = False
+    """Whether the operation cuts the path of gradients on purpose."""
+
+    def arrays(self) -> Iterable[RecordedArray]:
+        """Return every array involved, members of structs included."""
+        return (*self.reads, *self.writes)
+
+    def needed(self) -> Sequence[RecordedArray]:
+        """Return the arrays whose values, as they were right after the operation, the adjoint needs."""
+        return ()
+
+    def describe(self, array: RecordedArray) -> str:
+        """Return what messages call one of the arrays."""
+        return f"array of shape {array.shape}, dtype {getattr(array.dtype, 'name', array.dtype)}"
+
+    @abstractmethod
+    def run_adjoint(self) -> None:
+        """Carry the gradients of what was written over to what was read."""
+
+
+class Recorder(Protocol):
+    """Receives the operations that run while it is current."""
+
+    def record(self, event: Recordable) -> None:
+        """Take note of an operation that has just run."""
+
+    def begin_scope(self, name: str, metadata: Mapping[str, Any] | None = None) -> None:
+        """Open a group of operations."""
+
+    def end_scope(self) -> None:
+        """Close the group opened last; an empty one may be forgotten."""
+
+
+_current: Final[ContextVar[Recorder | None]] = ContextVar("warp_recorder", default=None)
+
+current_recorder: Final = _current.get
+"""Return the recorder of this thread and asynchronous task, or None."""
+
+
+@contextmanager
+def recording(recorder: Recorder | None) -> Iterator[None]:
+    """Make a recorder current inside a `with` block; None suspends recording."""
+    token = _current.set(recorder)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def mark_written(arrays: Iterable[RecordedArray], signature: Hashable = None) -> int:
+    """Note that one operation wrote `arrays` and return its stamp.
+
+    Every operation that writes calls this after it ran and before it is recorded, on a tape or off it. `signature` is
+    the one of `Recordable`; it is only looked at while `is_watching()`.
+    """
+    stamp = next_stamp()
+    note_writes(arrays, stamp)
+    if signature is not None:
+        note_run(signature, stamp, _current.get())
+    return stamp
+
+
+def caller_location() -> str:
+    """Return `file:line` of the innermost frame outside Warp."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _OWN_PACKAGES:
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+_OWN_PACKAGES: Final = frozenset({"warp", "warp_autograd", "contextlib"})
+
+LaunchEventFactory = Callable[..., Recordable]
+
+
+class _LaunchEvents:
+    """Where the launch machinery registers how an event is made from a kernel and its arguments."""
+
+    factory: LaunchEventFactory | None = None
+
+
+_launch_events: Final = _LaunchEvents()
+
+
+def set_launch_event_factory(factory: LaunchEventFactory) -> None:
+    """Register the function behind `make_launch_event`."""
+    _launch_events.factory = factory
+
+
+def make_launch_event(
+    kernel: Any,
+    dim: Any,
+    max_blocks: int,
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    device: Any,
+    block_dim: int = 0,
+    metadata: Mapping[str, Any] | None = None,
+) -> Recordable:
+    """Make the event of a launch that has already run, from the arguments of `Tape.record_launch`."""
+    if _launch_events.factory is None:
+        raise WarpError("launches cannot be recorded: the launch machinery is not loaded")
+    return _launch_events.factory(
+        kernel=kernel,
+        dim=dim,
+        max_blocks=max_blocks,
+        inputs=inputs,
+        outputs=outputs,
+        device=device,
+        block_dim=block_dim,
+        metadata=metadata,
+    )

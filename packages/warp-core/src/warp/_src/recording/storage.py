@@ -1,0 +1,262 @@
+"""The storage registry: one write log per allocation, shared by every wrapper of its memory."""
+
+from __future__ import annotations
+
+import weakref
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Hashable, Iterable
+from itertools import count
+from threading import RLock
+from typing import Any, Final, Protocol, runtime_checkable
+
+from warp._src.recording.ranges import Layout, WriteLog, is_touching
+
+
+@runtime_checkable
+class RecordedArray(Protocol):
+    """What the recording layer needs of an array; `warp.array` has it.
+
+    `bounds` are the addresses of the first byte and past the last one, `allocation()` those of the memory block that
+    the array lies in, and `layout()` describes its elements if they have gaps between them.
+    """
+
+    dtype: Any
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    ptr: int
+    device: Any
+    bounds: tuple[int, int]
+    is_contiguous: bool
+    storage: Storage | None
+    is_written: bool
+
+    @property
+    def requires_grad(self) -> bool: ...
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None: ...
+
+    @property
+    def retain_grad(self) -> bool: ...
+
+    @property
+    def grad(self) -> Any: ...
+
+    @grad.setter
+    def grad(self, value: Any) -> None: ...
+
+    def allocation(self) -> tuple[int, int]: ...
+
+    def layout(self) -> Layout: ...
+
+    def root(self) -> RecordedArray: ...
+
+    def numpy(self) -> Any: ...
+
+
+class Storage:
+    """One block of memory. Wrappers of the same memory share it; it lives as long as one of them."""
+
+    __slots__ = ("__weakref__", "_forward", "begin", "device", "end", "log")
+
+    def __init__(self, device: str, begin: int, end: int) -> None:
+        self.device = device
+        self.begin = begin
+        self.end = end
+        self.log = WriteLog()
+        self._forward: Storage | None = None
+
+    def resolve(self) -> Storage:
+        """Return the storage that took this one over, or itself."""
+        found = self
+        while found._forward is not None:
+            found = found._forward
+        return found
+
+    def bump(self, low: int, high: int) -> int:
+        """Note a write to the bytes [low, high) and return its stamp; stamps grow with time, process-wide."""
+        stamp = next_stamp()
+        with _lock:
+            self.resolve().log.write(low, high, stamp)
+        return stamp
+
+    def version(self, low: int, high: int) -> int:
+        """Return the stamp of the last write to the bytes [low, high), 0 if there was none."""
+        return max(self.resolve().log.stamps(low, high), default=0)
+
+    def absorb(self, other: Storage) -> None:
+        """Take over another storage of the same block of memory."""
+        self.begin = min(self.begin, other.begin)
+        self.end = max(self.end, other.end)
+        self.log.absorb(other.log)
+        other._forward = self
+
+
+class _StorageReference(weakref.ref[Storage]):
+    __slots__ = ("key",)
+    key: tuple[str, int]
+
+
+class StorageRegistry:
+    """Find the storage of a range of addresses. Holds no storage alive."""
+
+    def __init__(self) -> None:
+        self._begins: dict[str, list[int]] = {}
+        self._references: dict[tuple[str, int], _StorageReference] = {}
+        # A collection may run anywhere: the callbacks only take notes, `find` acts on them.
+        self._dead: deque[_StorageReference] = deque()
+
+    def find(self, device: str, begin: int, end: int) -> Storage:
+        """Return the storage of the addresses [begin, end) on a device, a new one if the range is not known."""
+        if begin >= end:
+            return Storage(device, begin, end)
+        with _lock:
+            while self._dead:
+                self._forget(self._dead.popleft())
+            overlapping = self._overlapping(device, begin, end)
+            if len(overlapping) == 1 and overlapping[0].begin <= begin and overlapping[0].end >= end:
+                return overlapping[0]
+            storage = Storage(device, begin, end)
+            for other in overlapping:
+                self._forget(self._references[device, other.begin])
+                storage.absorb(other)
+            self._add(storage)
+            return storage
+
+    def _overlapping(self, device: str, begin: int, end: int) -> list[Storage]:
+        begins = self._begins.setdefault(device, [])
+        found: list[Storage] = []
+        index = bisect_left(begins, end) - 1
+        while index >= 0:
+            storage = self._references[device, begins[index]]()
+            if storage is not None:
+                if storage.end <= begin:
+                    break
+                found.append(storage)
+            index -= 1
+        return found
+
+    def _add(self, storage: Storage) -> None:
+        key = (storage.device, storage.begin)
+        if key not in self._references:
+            insort(self._begins[storage.device], storage.begin)
+        reference = _StorageReference(storage, self._dead.append)
+        reference.key = key
+        self._references[key] = reference
+
+    def _forget(self, reference: _StorageReference) -> None:
+        if self._references.get(reference.key) is not reference:
+            return
+        del self._references[reference.key]
+        device, begin = reference.key
+        begins = self._begins[device]
+        del begins[bisect_left(begins, begin)]
+
+
+_lock: Final = RLock()
+_stamps: Final = count(1)
+_registry: Final = StorageRegistry()
+
+
+def next_stamp() -> int:
+    """Return a number larger than every one returned before."""
+    return next(_stamps)
+
+
+def storage_of(array: RecordedArray) -> Storage:
+    """Return the storage that an array lies in; versions are kept while the array, or one like it, has it."""
+    storage = array.storage
+    if storage is None:
+        # The root holds it too: what was written through a short-lived view must not be forgotten with it.
+        root = array.root()
+        if root.storage is None:
+            root.storage = _registry.find(array.device.alias, *array.allocation())
+        storage = array.storage = root.storage
+    return storage.resolve()
+
+
+def stamps_of(array: RecordedArray) -> list[int]:
+    """Return the stamps of the last writes to an array's elements, in no order; none if it was never written."""
+    low, high = array.bounds
+    with _lock:
+        return storage_of(array).log.stamps(low, high, None if array.is_contiguous else array.layout())
+
+
+def is_overlapping(first: RecordedArray, second: RecordedArray) -> bool:
+    """Say whether two arrays have an element's byte in common."""
+    if first.bounds[0] >= second.bounds[1] or second.bounds[0] >= first.bounds[1] or first.device != second.device:
+        return False
+    if first.is_contiguous and second.is_contiguous:
+        return True
+    return is_touching(first.layout(), second.layout())
+
+
+def note_writes(arrays: Iterable[RecordedArray], stamp: int) -> None:
+    """Give the elements of `arrays` the stamp of the operation that wrote them."""
+    with _lock:
+        for array in arrays:
+            low, high = array.bounds
+            if low < high:
+                log = storage_of(array).log
+                if array.is_contiguous:
+                    log.write(low, high, stamp)
+                else:
+                    log.write_strided(array.layout(), stamp)
+
+
+class OperationRuns:
+    """When an operation of a recorder was run last, on the recorder or again off it.
+
+    An operation recorded n times with one signature is taken to be repeated in the order of the recording.
+    """
+
+    __slots__ = ("__weakref__", "_next", "owner", "stamps")
+
+    def __init__(self, owner: object) -> None:
+        self.owner = weakref.ref(owner)
+        self.stamps: list[int] = []
+        self._next = 0
+
+    def append(self, stamp: int) -> int:
+        """Add a recorded run and return its index in `stamps`."""
+        self.stamps.append(stamp)
+        return len(self.stamps) - 1
+
+    def repeat(self, stamp: int) -> None:
+        """Note a run off the recorder."""
+        self.stamps[self._next] = stamp
+        self._next = (self._next + 1) % len(self.stamps)
+
+
+_watched: Final[dict[Hashable, weakref.WeakSet[OperationRuns]]] = {}
+
+
+def watch(signature: Hashable, owner: object) -> OperationRuns:
+    """Return a list of runs that later operations with this signature are noted in while it is referred to."""
+    runs = OperationRuns(owner)
+    with _lock:
+        _watched.setdefault(signature, weakref.WeakSet()).add(runs)
+    weakref.finalize(runs, _unwatch, signature)
+    return runs
+
+
+def is_watching() -> bool:
+    """Say whether any recorder waits for repeated operations; if not, signatures need not be made."""
+    return bool(_watched)
+
+
+def note_run(signature: Hashable, stamp: int, recorder: object) -> None:
+    """Tell every recorder but the current one that an operation was run."""
+    watching = _watched.get(signature)
+    if watching is not None:
+        for runs in tuple(watching):
+            if recorder is None or runs.owner() is not recorder:
+                runs.repeat(stamp)
+
+
+def _unwatch(signature: Hashable) -> None:
+    watching = _watched.get(signature)
+    # Its length may still count the one that is going.
+    if watching is not None and not any(True for _ in watching):
+        _watched.pop(signature, None)

@@ -1,0 +1,165 @@
+"""Devices: which exist, which one is current, and how they are named."""
+
+from __future__ import annotations
+
+import os
+import platform
+from contextvars import ContextVar, Token
+from types import TracebackType
+from typing import Final, TypeAlias
+
+from warp._src import plugin_host
+from warp.errors import DeviceError
+
+
+class UnknownDeviceError(DeviceError, ValueError):
+    """A name stands for no device; the message lists those that exist."""
+
+
+class Device:
+    """A place where arrays live and kernels run. There is one object per device; compare it with names freely."""
+
+    def __init__(self, alias: str, name: str) -> None:
+        self.alias = alias
+        """Name to give to `wp.get_device`."""
+        self.name = name
+        """What the manufacturer calls it."""
+        self.ordinal = -1
+        """Index among the CUDA devices; -1 for the CPU."""
+        self.is_cpu = alias == "cpu"
+        self.is_cuda = alias.startswith("cuda")
+        self.is_primary = True
+        self.is_uva = False
+        self.is_mempool_supported = False
+        self.is_mempool_enabled = False
+        self.is_capturing = False
+        self.context: int | None = None
+        """Handle of the CUDA context; None on the CPU."""
+
+    @property
+    def total_memory(self) -> int:
+        """Return the size of the device's memory in bytes."""
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+    @property
+    def free_memory(self) -> int:
+        """Return the bytes of memory that are free now; 0 where the system does not tell."""
+        if "SC_AVPHYS_PAGES" not in os.sysconf_names:
+            return 0
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+    def __str__(self) -> str:
+        return self.alias
+
+    def __repr__(self) -> str:
+        return f'Device("{self.alias}")'
+
+    def __hash__(self) -> int:
+        return hash(self.alias)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if isinstance(other, Device):
+            return self.alias == other.alias
+        if isinstance(other, str):
+            return self.alias == other.strip().lower().removesuffix(":0")
+        return NotImplemented
+
+
+DeviceLike: TypeAlias = Device | str | None
+"""What a `device` argument accepts, besides objects that a plugin knows."""
+
+_DEVICES: Final = {"cpu": Device("cpu", f"{platform.machine()} CPU")}
+_current: Final[ContextVar[Device]] = ContextVar("warp_device", default=_DEVICES["cpu"])
+
+
+class ScopedDevice:
+    """Make a device current inside a `with` block, for this thread and asynchronous task only."""
+
+    def __init__(self, device: DeviceLike) -> None:
+        self.device = get_device(device)
+        self._tokens: list[Token[Device]] = []
+
+    def __enter__(self) -> Device:
+        self._tokens.append(_current.set(self.device))
+        return self.device
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        _current.reset(self._tokens.pop())
+
+
+def get_device(ident: object = None) -> Device:
+    """Return the device that `ident` stands for.
+
+    `ident` is a Device, a name ("cpu", "cuda", "cuda:1"), None for the current device, or a device object of a
+    framework whose bridge is installed. Raises UnknownDeviceError (a DeviceError and ValueError) if there is none.
+    """
+    if ident is None:
+        return _current.get()
+    if isinstance(ident, Device):
+        return ident
+    alias = ident if isinstance(ident, str) else plugin_host.device_alias(ident)
+    if alias is None:
+        raise UnknownDeviceError(f"no device for {ident!r}, of type {type(ident).__qualname__}; {_listing()}")
+    found = _DEVICES.get(_normalise(alias))
+    if found is None:
+        reason = "CUDA is not available" if alias.strip().lower().startswith("cuda") else "no such device"
+        raise UnknownDeviceError(f"{reason}: {alias!r}; {_listing()}")
+    return found
+
+
+def set_device(ident: DeviceLike) -> None:
+    """Make a device current for this thread and asynchronous task."""
+    _current.set(get_device(ident))
+
+
+def get_devices() -> list[Device]:
+    """Return all devices, the CPU first."""
+    return list(_DEVICES.values())
+
+
+def get_preferred_device() -> Device:
+    """Return the first CUDA device, or the CPU if there is none."""
+    return next((device for device in _DEVICES.values() if device.is_cuda), _DEVICES["cpu"])
+
+
+def is_device_available(device: DeviceLike) -> bool:
+    """Say whether `device` exists in this process."""
+    try:
+        get_device(device)
+    except UnknownDeviceError:
+        return False
+    return True
+
+
+def is_cpu_available() -> bool:
+    """Say whether kernels can run on the CPU."""
+    return True
+
+
+def is_cuda_available() -> bool:
+    """Say whether there is at least one CUDA device."""
+    return get_cuda_device_count() > 0
+
+
+def get_cuda_device_count() -> int:
+    """Return the number of CUDA devices."""
+    return len(get_cuda_devices())
+
+
+def get_cuda_devices() -> list[Device]:
+    """Return the CUDA devices."""
+    return [device for device in _DEVICES.values() if device.is_cuda]
+
+
+def _normalise(alias: str) -> str:
+    name = alias.strip().lower()
+    return "cpu" if name == "cpu:0" else name
+
+
+def _listing() -> str:
+    names = ", ".join(f'"{alias}"' for alias in _DEVICES)
+    return f"available: {names}"

@@ -1,0 +1,3 @@
+"""The version of warp-core."""
+
+__version__ = "0.1.0"

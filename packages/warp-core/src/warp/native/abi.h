@@ -1,0 +1,92 @@
+// The binary interface between compiled kernels, the worker pool and Python. Pasted in front of every kernel.
+#ifndef WP_ABI_H
+#define WP_ABI_H
+
+#define WP_ABI_VERSION 1
+#define WP_EXPORT extern "C" __attribute__((visibility("default")))
+
+typedef long long wp_int64;
+typedef int wp_int32;
+
+// Flags of wp_array.
+#define WP_ARRAY_READ_ONLY 1
+
+// All strides are in bytes. grad is null, and grad_strides are unused, for an array without gradient.
+struct wp_array {
+    void* data;
+    void* grad;
+    wp_int64 shape[4];
+    wp_int64 strides[4];
+    wp_int64 grad_strides[4];
+    wp_int32 ndim;
+    wp_int32 flags;
+};
+
+// indices[axis] is null where the whole axis is meant; shape is that of the indexed view.
+struct wp_indexed_array {
+    wp_array base;
+    const wp_int32* indices[4];
+    wp_int64 shape[4];
+};
+
+enum wp_fault_kind {
+    WP_FAULT_NONE = 0,
+    WP_FAULT_ASSERT = 1,
+    WP_FAULT_DIVISION = 2,
+    WP_FAULT_BOUNDS = 3,
+    WP_FAULT_NOT_FINITE = 4,
+    WP_FAULT_LOCKED = -1
+};
+
+// What went wrong first, in the order of the work items.
+struct wp_fault {
+    wp_int32 kind;
+    wp_int32 line;
+    wp_int64 item;
+};
+
+// dim is padded with 1; size is its product. slots is the largest number of checkpoints per loop, 0 for as many as the
+// arena holds. The launcher fills in fault.
+struct wp_launch {
+    wp_int64 size;
+    wp_int64 dim[4];
+    wp_int32 ndim;
+    wp_int32 flags;
+    wp_fault* fault;
+    void* record;
+    wp_int64 record_size;
+    wp_int64 slots;
+};
+
+// index is unique among the threads that share one launch; the caller is 0. The arena is 64-byte aligned, not zeroed.
+struct wp_worker {
+    void* arena;
+    wp_int64 arena_size;
+    wp_int32 index;
+    wp_int32 pad;
+};
+
+typedef void (*wp_entry)(wp_int64 begin, wp_int64 end, const wp_launch* launch, const void* args, const wp_worker* worker);
+
+static_assert(sizeof(void*) == 8 && sizeof(wp_int64) == 8, "64-bit platforms only");
+static_assert(sizeof(wp_array) == 120, "wp_array");
+static_assert(sizeof(wp_indexed_array) == 184, "wp_indexed_array");
+static_assert(sizeof(wp_fault) == 16, "wp_fault");
+static_assert(sizeof(wp_launch) == 80, "wp_launch");
+static_assert(sizeof(wp_worker) == 24, "wp_worker");
+
+// Keep the fault of the lowest work item, whichever worker comes first, so that the message is the same every time.
+static inline void wp_raise_fault(const wp_launch* launch, wp_int32 kind, wp_int32 line, wp_int64 item) {
+    wp_fault* fault = launch->fault;
+    if (!fault) return;
+    wp_int32 previous = __atomic_exchange_n(&fault->kind, WP_FAULT_LOCKED, __ATOMIC_ACQUIRE);
+    while (previous == WP_FAULT_LOCKED) previous = __atomic_exchange_n(&fault->kind, WP_FAULT_LOCKED, __ATOMIC_ACQUIRE);
+    if (previous == WP_FAULT_NONE || item < fault->item) {
+        fault->line = line;
+        fault->item = item;
+        previous = kind;
+    }
+    __atomic_store_n(&fault->kind, previous, __ATOMIC_RELEASE);
+}
+
+#endif

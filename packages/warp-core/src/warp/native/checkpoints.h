@@ -1,0 +1,96 @@
+// Checkpoints of a loop's state in fixed slots, for a loop that is to be run backwards. While the loop runs forward,
+// every stride-th state is kept; when the slots are full, every second one is dropped. The reverse sweep then
+// re-splits what it advances over by the treeverse schedule (A. Griewank, 1992, Achieving logarithmic growth of
+// temporal and spatial complexity in reverse automatic differentiation).
+#ifndef WP_CHECKPOINTS_H
+#define WP_CHECKPOINTS_H
+#include "abi.h"
+#include "core.h"
+
+namespace wp {
+
+// How far to go from a checkpoint before placing the next, for `length` steps and `free` slots.
+WP_FN int64 treeverse_step(int64 length, int64 free) {
+    double reach = (double)(free + 1);  // binomial(free + repeats, free)
+    int64 repeats = 1;
+    while (reach < (double)length) {
+        ++repeats;
+        reach = reach * (double)(free + repeats) / (double)repeats;
+    }
+    const int64 step = (int64)((double)length * (double)repeats / (double)(free + repeats));
+    return step < 1 ? 1 : step;
+}
+
+// Each site of a kernel owns an equal part of the worker's arena: the bookkeeping, then the slots. The bookkeeping
+// is kept in this object and written back by `finish`, so that the loop and its reverse may stand in different blocks.
+template <class State> struct checkpoints {
+    struct slot {
+        int64 at;
+        State state;
+    };
+    struct header {
+        int64 count;
+        int64 padding[7];
+    };
+    header* home;
+    slot* slots;
+    int64 capacity;
+    int64 count;
+    int64 stride;
+    int64 next;
+
+    WP_MEMBER checkpoints(const wp_launch* launch, const wp_worker* worker, int64 site, int64 sites) {
+        const int64 share = worker->arena_size / sites / 64 * 64;
+        home = (header*)((char*)worker->arena + site * share);
+        slots = (slot*)(home + 1);
+        capacity = (share - (int64)sizeof(header)) / (int64)sizeof(slot);
+        if (launch->slots > 0 && launch->slots < capacity) capacity = launch->slots;
+        if (capacity < 2) capacity = 2;
+        count = 0;
+        stride = 1;
+        next = 0;
+    }
+
+    // -- forward ------------------------------------------------------------------------------------------------------
+
+    WP_MEMBER bool is_due(int64 at) const { return at == next; }
+
+    WP_MEMBER void save(int64 at, const State& state) {
+        // A quarter of the slots stays free for the reverse sweep, unless every state fits.
+        if (count == (stride == 1 ? capacity : capacity - capacity / 4)) thin();
+        if (at != next) return;
+        push(at, state);
+        next += stride;
+    }
+
+    WP_MEMBER void thin() {
+        count = (count + 1) / 2;
+        for (int64 i = 1; i < count; ++i) slots[i] = slots[2 * i];
+        stride *= 2;
+        next = count * stride;
+    }
+
+    WP_MEMBER void push(int64 at, const State& state) {
+        slots[count].at = at;
+        slots[count].state = state;
+        ++count;
+    }
+
+    WP_MEMBER void finish() { home->count = count; }
+
+    // -- reverse ------------------------------------------------------------------------------------------------------
+
+    WP_MEMBER void resume() { count = home->count; }
+
+    WP_MEMBER const slot& top() const { return slots[count - 1]; }
+
+    // Before advancing from `at` to `target`: decide where the next checkpoint goes.
+    WP_MEMBER void plan(int64 at, int64 target) {
+        const int64 free = capacity - count;
+        next = free > 0 ? at + treeverse_step(target - at + 1, free) : target + 1;
+    }
+};
+
+}  // namespace wp
+
+#endif

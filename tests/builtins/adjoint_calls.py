@@ -1,0 +1,76 @@
+"""Evaluates the adjoint rules of a builtin by the interpreter."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from warp._src.builtins.declare import Overload
+from warp._src.builtins.expression import Expr, guarded
+from warp._src.ir.builder import Builder
+from warp._src.ir.core import Function, Region, Value
+from warp._src.ir.interp import run_function
+from warp._src.types.scalars import is_float, is_scalar
+
+
+def adjoint_function(overload: Overload) -> tuple[Function, list[str]]:
+    """Build the function of arguments and incoming adjoint that gives the contribution to each parameter."""
+    record = overload.builtin
+    assert isinstance(record.adjoint, Mapping)
+    names = [
+        name for name, type in zip(record.parameters, overload.param_types, strict=True) if is_differentiable(type)
+    ]
+    args = tuple(Value(type) for type in overload.param_types)
+    incoming = Value(overload.result_types[0])
+    region = Region(args=(*args, incoming))
+    builder = Builder(region)
+    known = {name: Expr(builder, value) for name, value in zip(record.parameters, args, strict=True)}
+    known["ret"] = Expr(builder, builder.call(overload, args)[0])
+    known["adj"] = Expr(builder, incoming, is_adjoint=True, bounded=True)
+    contributions = []
+    for name in names:
+        rule = record.adjoint[name]
+        wanted = inspect.signature(rule).parameters
+        contributions.append(guarded([known["adj"]], rule(**{key: known[key] for key in wanted})).value)
+    builder.yield_(contributions)
+    types = tuple(value.type for value in contributions)
+    return Function("adjoint", region.args, types, region), names
+
+
+def adjoints(overload: Overload, args: Sequence[Any], adj: Any) -> dict[str, Any]:
+    """Give the adjoint of each differentiable parameter for one incoming adjoint."""
+    function, names = adjoint_function(overload)
+    return dict(zip(names, run_function(function, [*args, adj]), strict=True))
+
+
+def is_differentiable(type: Any) -> bool:
+    return is_float(type if is_scalar(type) else type.scalar)
+
+
+def central_differences(overload: Overload, args: Sequence[Any], adj: Any, step: float = 1e-5) -> dict[str, Any]:
+    """Differentiate the float64 reference, contracted with `adj`, by each float argument."""
+    reference = overload.builtin.reference
+
+    def contracted(values: Sequence[Any]) -> float:
+        with np.errstate(all="ignore"):
+            return float(np.sum(np.asarray(reference(*values), dtype=float) * adj))
+
+    result = {}
+    for position, (name, type) in enumerate(zip(overload.builtin.parameters, overload.param_types, strict=True)):
+        if not is_differentiable(type):
+            continue
+        gradient = np.zeros(np.shape(args[position]))
+        for index in np.ndindex(gradient.shape):
+            ends = []
+            for sign in (step, -step):
+                moved = np.array(args[position])
+                moved[index] += sign
+                values = list(args)
+                values[position] = moved if moved.shape else np.float64(moved)
+                ends.append(contracted(values))
+            gradient[index] = (ends[0] - ends[1]) / (2 * step)
+        result[name] = gradient
+    return result

@@ -1,0 +1,88 @@
+"""Compiles the C++ texts of many overloads into one object and calls them."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tests.builtins.instances import scalar_type
+
+from warp._src.build import LIBM, Compiler, compile_shared, libm_header
+from warp._src.builtins.declare import Overload
+from warp._src.emit.names import cpp_type
+from warp._src.emit.prelude import prelude
+from warp._src.types.scalars import is_scalar
+
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+ALL_KINDS = frozenset({"half", "tensor", "rotation"})
+
+
+class NativeCalls:
+    """One function for each overload, which runs it over packed arguments and packs the results."""
+
+    def __init__(self, overloads: Sequence[Overload], compiler: Compiler) -> None:
+        text = "\n".join(function_text(f"call_{index}", overload) for index, overload in enumerate(overloads))
+        self.library = load(text, compiler)
+        self.overloads = {id(overload): index for index, overload in enumerate(overloads)}
+
+    def run(self, overload: Overload, rows: Sequence[Sequence[Any]]) -> list[Any]:
+        """Call an overload for each row of arguments."""
+        packed = b"".join(pack(type, arg) for row in rows for type, arg in zip(overload.param_types, row, strict=True))
+        (result,) = overload.result_types
+        out = ctypes.create_string_buffer(len(rows) * result.size)
+        self.library[f"call_{self.overloads[id(overload)]}"](packed, out, ctypes.c_longlong(len(rows)))
+        data = np.frombuffer(out.raw, dtype=scalar_type(result).dtype)
+        return list(data.reshape((len(rows), *(() if is_scalar(result) else result.shape))))
+
+
+def pack(type: Any, value: Any) -> bytes:
+    return np.asarray(value, dtype=scalar_type(type).dtype).tobytes()
+
+
+def function_text(name: str, overload: Overload) -> str:
+    """Spell a C function over packed rows of arguments."""
+    record = overload.builtin
+    words = {parameter: parameter + "_" for parameter in record.parameters}
+    words |= {
+        variable.__name__: str(bound) if isinstance(bound, int) else cpp_type(bound)
+        for variable, bound in overload.bindings.items()
+    }
+    (result,) = overload.result_types
+    reads = "".join(
+        f"        {cpp_type(type)} {parameter}_; __builtin_memcpy(&{parameter}_, in, {type.size}); in += {type.size};\n"
+        for parameter, type in zip(record.parameters, overload.param_types, strict=True)
+    )
+    value = _PLACEHOLDER.sub(lambda match: words[match[1]], record.cpp)
+    return (
+        f"WP_EXPORT void {name}(const char* in, char* out, long long rows) {{\n"
+        f"    for (long long row = 0; row < rows; ++row) {{\n{reads}"
+        f"        {cpp_type(result)} result = {value};\n"
+        f"        __builtin_memcpy(out, &result, {result.size}); out += {result.size};\n    }}\n}}\n"
+    )
+
+
+def load(text: str, compiler: Compiler) -> ctypes.CDLL:
+    """Compile text that follows the prelude, load it and bind libm."""
+    source = prelude(text, ALL_KINDS, libm_header()) + "\n" + text
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "unit.so"
+        path.write_bytes(compile_shared(source, compiler=compiler))
+        library = ctypes.CDLL(str(path))
+    symbols = (ctypes.CDLL("libm.so.6"), ctypes.CDLL(None))
+    addresses = [_address(name, symbols) for name in LIBM]
+    library.wp_bind((ctypes.c_void_p * len(addresses))(*addresses))
+    return library
+
+
+def _address(name: str, libraries: tuple[ctypes.CDLL, ...]) -> int:
+    for library in libraries:
+        if hasattr(library, name):
+            address = ctypes.cast(library[name], ctypes.c_void_p).value
+            assert address is not None
+            return address
+    raise AssertionError(f"no symbol {name}")

@@ -1,0 +1,117 @@
+"""Every overload class: C++ against the reference, and adjoints against central differences of the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.builtins.adjoint_calls import adjoints, central_differences, is_differentiable
+from tests.builtins.instances import Sampler, instances, records, shaped
+from tests.builtins.native_calls import NativeCalls
+
+from warp._src.build import find_compiler
+from warp._src.builtins.declare import Builtin, NonDifferentiable, Overload
+from warp._src.types.scalars import float64, is_scalar
+
+RECORDS = records()
+SAMPLES = 20
+# Beyond these names results rest on the elementary functions of the C library, where a few units are allowed.
+EXACT_GROUPS = ("Operators", "Vector math", "Matrix math", "Internal", "Spatial math")
+EXACT_NAMES = frozenset(
+    "floor ceil trunc rint round frac abs sign step nonzero isfinite isnan isinf min max clamp where select sqrt lerp "
+    "smoothstep radians degrees quat_rotate quat_rotate_inv quat_inverse quat_to_matrix quat_from_matrix dot length "
+    "normalize transform_point transform_vector transform_inverse transform_multiply".split()
+)
+ids = [record.signature for record in RECORDS]
+
+
+@pytest.fixture(scope="module")
+def native() -> NativeCalls:
+    return NativeCalls([overload for record in RECORDS for overload in instances(record)], find_compiler())
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=ids)
+def test_cpp_is_the_reference(record: Builtin, native: NativeCalls) -> None:
+    is_exact = record.name in EXACT_NAMES or (record.group in EXACT_GROUPS and record.name != "pow")
+    for overload in _known(record, native):
+        sampler = Sampler(overload, np.random.default_rng(7))
+        rows = [sampler.draw() for _ in range(SAMPLES)]
+        (result,) = overload.result_types
+        with np.errstate(all="ignore"):
+            expected = [shaped(result, record.reference(*row)) for row in rows]
+        for row, want, got in zip(rows, expected, native.run(overload, rows), strict=True):
+            _compare(overload, row, want, got, is_exact)
+
+
+def _known(record: Builtin, native: NativeCalls) -> list[Overload]:
+    return [overload for overload in instances(record) if id(overload) in native.overloads]
+
+
+def _compare(overload: Overload, row: list[Any], want: Any, got: Any, is_exact: bool) -> None:
+    message = f"{overload.label} of {row}: C++ {got}, reference {want}"
+    if want.dtype.kind != "f" or is_exact:
+        np.testing.assert_array_equal(got, want, err_msg=message)
+        return
+    unit = float(np.finfo(want.dtype).eps)
+    np.testing.assert_allclose(got.astype(float), want.astype(float), rtol=8 * unit, atol=8 * unit, err_msg=message)
+
+
+def _float64_instances(record: Builtin) -> list[Overload]:
+    def in_float64(type: Any) -> bool:
+        return not is_differentiable(type) or (type if is_scalar(type) else type.scalar) is float64
+
+    return [
+        overload
+        for overload in instances(record)
+        if all(in_float64(type) for type in overload.param_types) and any(map(is_differentiable, overload.param_types))
+    ]
+
+
+DIFFERENTIABLE = [r for r in RECORDS if isinstance(r.adjoint, Mapping) and _float64_instances(r)]
+
+
+@pytest.mark.parametrize("record", DIFFERENTIABLE, ids=[record.signature for record in DIFFERENTIABLE])
+def test_adjoint_is_the_derivative(record: Builtin) -> None:
+    for overload in _float64_instances(record):
+        random = np.random.default_rng(11)
+        sampler = Sampler(overload, random)
+        for _ in range(4):
+            args = sampler.draw()
+            (result,) = overload.result_types
+            adj = random.uniform(-2.0, 2.0, () if is_scalar(result) else result.shape)
+            found = adjoints(overload, args, adj if adj.shape else np.float64(adj))
+            expected = central_differences(overload, args, adj)
+            assert found.keys() == expected.keys()
+            for name, want in expected.items():
+                np.testing.assert_allclose(
+                    found[name], want, rtol=1e-6, atol=1e-7, err_msg=f"{overload.label} by {name} at {args}"
+                )
+
+
+CONSTANT = [r for r in RECORDS if isinstance(r.adjoint, NonDifferentiable) and not r.internal and _float64_instances(r)]
+
+
+@pytest.mark.parametrize("record", CONSTANT, ids=[record.signature for record in CONSTANT])
+def test_without_adjoint_the_derivative_is_zero(record: Builtin) -> None:
+    for overload in _float64_instances(record):
+        args = Sampler(overload, np.random.default_rng(5)).draw()
+        (result,) = overload.result_types
+        if is_differentiable(result):
+            for name, slope in central_differences(overload, args, 1.0).items():
+                np.testing.assert_array_equal(slope, 0.0, err_msg=f"{overload.label} by {name} at {args}")
+
+
+def test_every_float_parameter_has_a_rule() -> None:
+    for record in RECORDS:
+        if isinstance(record.adjoint, Mapping):
+            for overload in instances(record):
+                for name, type in zip(record.parameters, overload.param_types, strict=True):
+                    assert not is_differentiable(type) or name in record.adjoint, f"{record.signature}: {name}"
+
+
+def test_every_builtin_is_documented() -> None:
+    for record in RECORDS:
+        assert record.doc.endswith("."), record.signature
+        assert record.group, record.signature

@@ -1,0 +1,62 @@
+"""Random programs: the interpreter equals plain Python, and the adjoint equals dual numbers.
+
+A program may need loads recorded before its backward pass is possible; it then has to say so with an
+AutogradError, never give a value.
+"""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, note
+from hypothesis import strategies as st
+from tests.differential.checks import check_gradients
+from tests.differential.programs import Program, generate
+from tests.differential.running import front_end, run_as_python, run_interpreted
+
+from warp._src.ir.verify import verify
+from warp.errors import AutogradError
+
+randoms = st.randoms(use_true_random=False)
+
+
+def check_primal(program: Program) -> None:
+    expected = run_as_python(program)
+    function = front_end(program)
+    verify(function)
+    found = run_interpreted(function, program)
+    for name, array in expected.items():
+        np.testing.assert_allclose(found[name], array, rtol=1e-10, atol=1e-12, err_msg=name)
+
+
+@given(randoms)
+def test_the_interpreter_runs_programs_as_python_does(rng: random.Random) -> None:
+    program = generate(rng, is_hazardous=True)
+    note(program.source)
+    check_primal(program)
+
+
+@given(randoms)
+def test_the_adjoint_equals_duals(rng: random.Random) -> None:
+    program = generate(rng)
+    note(program.source)
+    assume(check_gradients(front_end(program), program))
+
+
+@given(randoms)
+def test_the_adjoint_of_programs_that_read_what_they_write_is_right_or_refused(rng: random.Random) -> None:
+    program = generate(rng, is_hazardous=True)
+    note(program.source)
+    try:
+        assume(check_gradients(front_end(program), program))
+    except AutogradError:
+        return
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_fixed_programs(seed: int) -> None:
+    program = generate(random.Random(seed))
+    check_primal(program)
+    assert check_gradients(front_end(program), program)
