@@ -47,16 +47,22 @@ def test_additions_to_shared_elements() -> None:
 
 
 @wp.kernel
-def extremes(x: Floats, out: Floats):
+def extremes(x: Floats, lowest: Floats, out: Floats):
     t = wp.tid()
-    wp.atomic_max(out, 0, x[t] * x[t])
-    wp.atomic_min(out, 1, x[t] * 2.0)
-    wp.atomic_max(out, 2 + t % 2, x[t])
+    wp.atomic_max(out, t % 2, x[t] * x[t])
+    wp.atomic_min(lowest, 0, x[t] * 2.0)
 
 
 def test_extremes_send_the_gradient_to_the_winner() -> None:
-    values = check_gradients(run_on(extremes, 4), X)[0]
-    np.testing.assert_allclose(values, [1.21**2, 2.0 * -0.94, 1.21, 1.13], rtol=1e-14)
+    def run(x: wp.array) -> tuple[wp.array, wp.array]:
+        out = wp.zeros(2, dtype=wp.float64, requires_grad=True)
+        lowest = wp.zeros(1, dtype=wp.float64, requires_grad=True)
+        wp.launch(extremes, dim=6, inputs=[x], outputs=[lowest, out])
+        return out, lowest
+
+    highest, lowest = check_gradients(run, X)
+    np.testing.assert_allclose(highest, [1.21**2, 1.13**2], rtol=1e-14)
+    np.testing.assert_allclose(lowest, [2.0 * -0.94], rtol=1e-14)
 
 
 @wp.kernel
@@ -88,17 +94,29 @@ def test_tie_of_an_extreme_has_one_winner() -> None:
 
 
 @wp.kernel
-def extremes_in_loop(x: Floats, out: Floats):
+def accumulated_in_loop(x: Floats, highest: Floats, out: Floats):
     t = wp.tid()
     s = x[t]
     for i in range(4):
         s = s * x[i] + 0.3
-        wp.atomic_max(out, i % 2, s)
-        wp.atomic_add(out, 2, s * s)
+        wp.atomic_max(highest, i % 2, s)
+        wp.atomic_add(out, 0, s * s)
 
 
 def test_accumulations_of_carried_values() -> None:
-    check_gradients(run_on(extremes_in_loop, 3), X)
+    def run(x: wp.array) -> tuple[wp.array, wp.array]:
+        out = wp.zeros(1, dtype=wp.float64, requires_grad=True)
+        highest = wp.zeros(2, dtype=wp.float64, requires_grad=True)
+        wp.launch(accumulated_in_loop, dim=6, inputs=[x], outputs=[highest, out])
+        return out, highest
+
+    total, highest = check_gradients(run, X)
+    s, rows = X, []
+    for i in range(4):
+        s = s * X[i] + 0.3
+        rows.append(s)
+    np.testing.assert_allclose(total, [np.sum(np.square(rows))], rtol=1e-14)
+    np.testing.assert_allclose(highest, [np.max(rows[::2]), np.max(rows[1::2])], rtol=1e-14)
 
 
 @wp.kernel

@@ -82,6 +82,21 @@ def counted_in_memory(x: Floats, y: Floats, n: Ints):
     n[tid] += 1
 
 
+@wp.kernel
+def extreme_changed_later(x: Floats, y: Floats, n: Ints):
+    tid = wp.tid()
+    wp.atomic_max(y, 0, x[tid])
+    y[0] += 1.0
+
+
+@wp.kernel
+def function_of_own_result(x: Floats, y: Floats, n: Ints):
+    tid = wp.tid()
+    y[tid] = x[tid] * x[tid]
+    if n[tid] > 0:
+        y[tid] = y[tid] * y[tid]
+
+
 KERNELS = [value for value in list(globals().values()) if isinstance(value, wp.Kernel)]
 
 

@@ -66,9 +66,7 @@ def gradients_by_adjoint(
     return [cell.gradient if isinstance(cell, ArrayCell) else None for cell in cells]
 
 
-def gradients_by_duals(
-    function: Function, dim: int | Sequence[int], memory: Memory, seeds: Sequence[Any]
-) -> list[Any]:
+def gradients_by_duals(function: Function, dim: int | Sequence[int], memory: Memory, seeds: Sequence[Any]) -> list[Any]:
     """Contract the derivatives of the final by the initial memory with the seeds."""
     is_input = [
         is_array(param.type) and is_differentiable(param.type.dtype) and seed is not None

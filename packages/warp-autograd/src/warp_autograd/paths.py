@@ -1,4 +1,4 @@
-"""Which operations gradients reach from the seeds, and where their path is cut."""
+"""Which operations gradients reach from the seeds, and through which arrays they must pass."""
 
 from __future__ import annotations
 
@@ -25,20 +25,24 @@ def find_reached(entries: Sequence[Entry], seeds: Sequence[RecordedArray]) -> li
     return reached
 
 
-def find_cuts(
-    entries: Sequence[Entry], history: WriteHistory, reached: Sequence[bool]
-) -> Iterator[tuple[Entry, Entry, RecordedArray]]:
-    """Yield writer, reader and array where a gradient is lost because the array between them has none."""
+def find_links(
+    entries: Sequence[Entry], history: WriteHistory, seeds: Sequence[RecordedArray]
+) -> Iterator[RecordedArray]:
+    """Yield the arrays without gradient that gradients must pass through: written and read on their way."""
     carries = _find_carriers(entries, history)
-    for index, entry in enumerate(entries):
-        if not reached[index] or isinstance(entry.event, CustomEvent):
+    storages = {id(storage_of(array)) for array in seeds}
+    if not seeds:
+        storages.update(id(storage_of(a)) for entry in entries for a in entry.event.writes if a.requires_grad)
+    for entry, is_carrier in zip(reversed(entries), reversed(carries), strict=True):
+        event = entry.event
+        if isinstance(event, CustomEvent):
+            storages.update(id(storage_of(array)) for array in event.reads)
             continue
-        for array in entry.event.reads:
-            if array.requires_grad or not is_differentiable(array):
-                continue
-            writer = history.last_writer(array, index)
-            if writer is not None and carries[writer]:
-                yield entries[writer], entry, array
+        touched = [array for array in event.writes if id(storage_of(array)) in storages]
+        if not is_carrier or not touched:
+            continue
+        yield from (array for array in touched if not array.requires_grad and is_differentiable(array))
+        storages.update(id(storage_of(array)) for array in event.reads if is_differentiable(array))
 
 
 def is_differentiable(array: RecordedArray) -> bool:

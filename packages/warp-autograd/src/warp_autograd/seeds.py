@@ -36,6 +36,11 @@ def _loss_seed(loss: object) -> Seed:
             f"loss must have exactly one element, got shape {array.shape} of {_name(array.dtype)}; "
             "use grads= for the gradients of several"
         )
+    if not array.requires_grad:
+        raise ArgumentError(
+            f"loss, of {_name(array.dtype)}, has requires_grad=False, so nothing it was computed from has a gradient "
+            "through it; make it with requires_grad=True, or pass it in grads="
+        )
     return array, np.ones_like(values)
 
 
@@ -66,11 +71,11 @@ def _name(dtype: object) -> str:
 
 
 @contextmanager
-def temporary_gradients(seeds: Iterable[Seed], entries: Sequence[Entry]) -> Iterator[None]:
-    """Give seeded arrays without a gradient one for the time of a backward pass, all their wrappers the same."""
+def temporary_gradients(arrays: Iterable[RecordedArray], entries: Sequence[Entry]) -> Iterator[None]:
+    """Give arrays without a gradient one for the time of a backward pass, all their wrappers the same."""
     attached: list[RecordedArray] = []
     try:
-        for array, _ in seeds:
+        for array in arrays:
             if not array.requires_grad:
                 _attach(array, entries, attached)
         yield

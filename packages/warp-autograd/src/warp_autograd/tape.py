@@ -24,7 +24,7 @@ from warp.recording import (
     watch,
 )
 from warp_autograd.entries import CustomEvent, Entry, WriteHistory
-from warp_autograd.paths import find_cuts, find_reached
+from warp_autograd.paths import find_links, find_reached
 from warp_autograd.scopes import Scope, ScopeList
 from warp_autograd.seeds import RetainedGradients, Stash, collect_seeds, plant, temporary_gradients
 from warp_autograd.versions import AccessCheck
@@ -161,7 +161,8 @@ class Tape:
         `loss` is an array of one element, whose gradient is 1; `grads` maps arrays to the gradients to start from,
         which are not changed; its keys need no `requires_grad`. Without either, the gradients that the arrays have now
         are the seeds and are consumed. Gradients of leaves add up over several calls. Those of intermediate results
-        are passed on, so they read 0 afterwards unless the array's `retain_grad` is set.
+        are passed on, so they read 0 afterwards unless the array's `retain_grad` is set. Gradients pass through
+        intermediate arrays without `requires_grad` too; to stop them, use `wp.clone(a, requires_grad=False)`.
 
         Raises AutogradError if a value that an adjoint needs was overwritten or is stale.
         """
@@ -169,23 +170,19 @@ class Tape:
         if loss is not None:
             self.loss = loss
         self._remember(array for array, _ in seeds)
-        with recording(None), temporary_gradients(seeds, self._entries):
-            reached = self._check([array for array, _ in seeds])
+        seeded = [array for array, _ in seeds]
+        history = WriteHistory(self._entries)
+        links = list(find_links(self._entries, history, seeded))
+        with recording(None), temporary_gradients([*seeded, *links], self._entries):
+            reached = self._check(seeded, history)
             stash = Stash(self._entries if seeds else ())
             plant(seeds)
             self._run_adjoints(reached)
             stash.give_back()
 
-    def _check(self, seeds: Sequence[RecordedArray]) -> list[bool]:
+    def _check(self, seeds: Sequence[RecordedArray], history: WriteHistory) -> list[bool]:
         entries = self._entries
-        history = WriteHistory(entries)
         reached = find_reached(entries, seeds)
-        for writer, reader, array in find_cuts(entries, history, reached):
-            self._report(
-                f"gradients do not pass from {reader.text} to {writer.text}: the {reader.event.describe(array)} "
-                "between them has requires_grad=False",
-                ("cut", array.layout()),
-            )
         check = AccessCheck(entries, history, self.overwrite == "ignore")
         for index in range(len(entries) - 1, -1, -1):
             if reached[index]:

@@ -50,9 +50,9 @@ from warp._src.lang.decorators import func as func
 from warp._src.lang.decorators import func_grad as func_grad
 from warp._src.lang.decorators import func_native as func_native
 from warp._src.lang.decorators import func_replay as func_replay
+from warp._src.lang.decorators import get_module_options as get_module_options
 from warp._src.lang.decorators import kernel as kernel
 from warp._src.lang.decorators import overload as overload
-from warp._src.lang.decorators import get_module_options as get_module_options
 from warp._src.lang.decorators import set_module_options as set_module_options
 from warp._src.lang.modules import Module as Module
 from warp._src.lang.modules import get_module as get_module

@@ -9,15 +9,15 @@
 
 namespace wp {
 
-// How far to go from a checkpoint before placing the next, for `length` steps and `free` slots.
-WP_FN int64 treeverse_step(int64 length, int64 free) {
-    double reach = (double)(free + 1);  // binomial(free + repeats, free)
+// How far to go from a checkpoint before placing the next, for `length` steps and `slots` slots, its own included.
+WP_FN int64 treeverse_step(int64 length, int64 slots) {
+    double reach = (double)(slots + 1);  // binomial(slots + repeats, slots)
     int64 repeats = 1;
     while (reach < (double)length) {
         ++repeats;
-        reach = reach * (double)(free + repeats) / (double)repeats;
+        reach = reach * (double)(slots + repeats) / (double)repeats;
     }
-    const int64 step = (int64)((double)length * (double)repeats / (double)(free + repeats));
+    const int64 step = (int64)((double)length * (double)repeats / (double)(slots + repeats));
     return step < 1 ? 1 : step;
 }
 
@@ -56,8 +56,7 @@ template <class State> struct checkpoints {
     WP_MEMBER bool is_due(int64 at) const { return at == next; }
 
     WP_MEMBER void save(int64 at, const State& state) {
-        // A quarter of the slots stays free for the reverse sweep, unless every state fits.
-        if (count == (stride == 1 ? capacity : capacity - capacity / 4)) thin();
+        if (count == capacity) thin();
         if (at != next) return;
         push(at, state);
         next += stride;
@@ -87,7 +86,7 @@ template <class State> struct checkpoints {
     // Before advancing from `at` to `target`: decide where the next checkpoint goes.
     WP_MEMBER void plan(int64 at, int64 target) {
         const int64 free = capacity - count;
-        next = free > 0 ? at + treeverse_step(target - at + 1, free) : target + 1;
+        next = free > 0 ? at + treeverse_step(target - at + 1, free + 1) : target + 1;
     }
 };
 

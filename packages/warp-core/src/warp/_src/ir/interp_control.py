@@ -88,8 +88,8 @@ def _keeper(interpreter: Interpreter, op: Loop) -> Callable[[int, State], None]:
     return keep
 
 
-def _schedule(interpreter: Interpreter, trip: int | None = None) -> Checkpoints:
-    return Checkpoints(interpreter.slots if interpreter.slots is not None else trip or _UNLIMITED)
+def _schedule(interpreter: Interpreter, trip: int = _UNLIMITED) -> Checkpoints:
+    return Checkpoints(interpreter.slots if interpreter.slots is not None else max(trip, 1))
 
 
 def _reverse_loop(interpreter: Interpreter, op: ReverseLoop) -> Step:

@@ -16,6 +16,7 @@ from warp._src.types.arrays import ArrayType, IndexedArrayType
 from warp._src.types.generics import substitute, unify
 from warp._src.types.scalars import float32, int32, is_float, is_int
 from warp._src.types.signature import canonical, is_generic
+from warp._src.types.structs import StructType
 from warp.errors import CompileError, KernelTypeError, UnknownNameError, UnsupportedSyntaxError
 
 EMPTY = inspect.Parameter.empty
@@ -37,7 +38,7 @@ class Parameter:
 def parameters_of(
     function: Callable[..., Any], kind: str, scope: Mapping[str, Any]
 ) -> tuple[tuple[Parameter, ...], Any, dict[str, Any]]:
-    """Give the parameters, the annotated result (EMPTY if there is none) and the names annotations may use.
+    """Give the parameters, the annotated result (EMPTY if there is none) and the types of the defining scope.
 
     Raises KernelTypeError for an annotation that is no type, UnknownNameError for one that cannot be evaluated.
     """
@@ -59,7 +60,14 @@ def parameters_of(
         f"the result of {kind} '{function.__name__}'",
         _where(function),
     )
-    return tuple(parameters), returns, names
+    return tuple(parameters), returns, _types_in(function, scope)
+
+
+def _types_in(function: Callable[..., Any], scope: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep the types of a defining scope, which annotations in the body may name; nothing else is kept alive."""
+    if scope is getattr(function, "__globals__", None):
+        return {}
+    return {name: value for name, value in scope.items() if isinstance(value, (type, StructType, ArrayType))}
 
 
 def _names_of(function: Callable[..., Any], scope: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,7 +91,8 @@ def evaluated(annotation: Any, names: Mapping[str, Any], what: str, where: str =
     if not isinstance(annotation, str):
         return annotation
     try:
-        return eval(annotation, dict(names))
+        # A quoted annotation in a module that postpones annotations is a string in a string.
+        return evaluated(eval(annotation, dict(names)), names, what, where)
     except (NameError, AttributeError) as error:
         raise UnknownNameError(f"{what}: the annotation {annotation!r} cannot be evaluated: {error}{where}") from error
     except (SyntaxError, TypeError, ValueError) as error:

@@ -29,7 +29,7 @@ def assign(context: Context, node: ast.Assign) -> None:
     operand = context.evaluate(node.value)
     context.unpack_count = 1
     for target in node.targets:
-        assign_to(context, target, operand)
+        assign_to(context, target, operand, node.value)
 
 
 def annotated(context: Context, node: ast.AnnAssign) -> None:
@@ -43,23 +43,24 @@ def annotated(context: Context, node: ast.AnnAssign) -> None:
         raise context.error(type(error), str(error), annotation) from error
     if node.value is not None:
         operand = context.evaluate(node.value)
-        assign_to(context, node.target, context.converted(operand, wanted, node.value, f"'{ast.unparse(node.target)}'"))
+        value = context.converted(operand, wanted, node.value, f"'{ast.unparse(node.target)}'")
+        assign_to(context, node.target, value, node.value)
 
 
 def _python_types() -> dict[str, Any]:
     return {"float": float, "int": int, "bool": bool}
 
 
-def assign_to(context: Context, target: ast.expr, operand: Operand) -> None:
-    """Assign an operand to any target."""
+def assign_to(context: Context, target: ast.expr, operand: Operand, source: ast.expr) -> None:
+    """Assign an operand to any target; `source` is what it was written as, for messages."""
     if isinstance(target, ast.Name):
         assign_name(context, target, operand)
     elif isinstance(target, (ast.Tuple, ast.List)):
-        _unpack(context, target, operand)
+        _unpack(context, target, operand, source)
     elif isinstance(target, (ast.Subscript, ast.Attribute)):
         with context.at(target):
             found = _assignable(context, target)
-            value = context.converted(operand, found.type, target, f"what is stored in {ast.unparse(target)}")
+            value = context.converted(operand, found.type, source, f"what is stored in {ast.unparse(target)}")
             found.write(context, value, target)
     else:
         raise context.unsupported("star-arguments cannot be assigned to", target)
@@ -106,14 +107,15 @@ def _is_kin(literal: Literal, operand: Operand) -> bool:
     return is_float(operand.type) if literal.kind == "f" else is_int(operand.type)
 
 
-def _unpack(context: Context, target: ast.Tuple | ast.List, operand: Operand) -> None:
+def _unpack(context: Context, target: ast.Tuple | ast.List, operand: Operand, source: ast.expr) -> None:
     parts = unpacked(context, operand, target)
     if len(parts) != len(target.elts):
         raise context.error(
             KernelTypeError, f"{len(parts)} values cannot be unpacked to {len(target.elts)} variables", target
         )
-    for element, part in zip(target.elts, parts, strict=True):
-        assign_to(context, element, part)
+    sources = source.elts if isinstance(source, (ast.Tuple, ast.List)) else [source] * len(parts)
+    for element, part, origin in zip(target.elts, parts, sources, strict=True):
+        assign_to(context, element, part, origin)
 
 
 def unpacked(context: Context, operand: Operand, node: ast.AST) -> tuple[Operand, ...]:

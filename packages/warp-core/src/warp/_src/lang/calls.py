@@ -15,7 +15,7 @@ from warp._src.lang.context import Context
 from warp._src.lang.intrinsics import HANDLERS, RAW_HANDLERS
 from warp._src.lang.invoke import invoke
 from warp._src.lang.objects import Function, Kernel
-from warp._src.lang.operands import Known, Operand, spelled
+from warp._src.lang.operands import Known, Operand, Unsettled, spelled
 from warp._src.types.scalars import scalar_from
 from warp._src.types.signature import is_tensor
 from warp._src.types.structs import StructType
@@ -94,7 +94,8 @@ def _builtin(context: Context, name: str, arguments: Arguments) -> Operand:
         return handler(context, arguments)
     args = _by_position(context, name, arguments) if arguments.keywords else arguments.args
     if name in ("min", "max", "abs") and all(isinstance(arg, Literal) for arg in args):
-        return Literal(_FOLDED[name](*(arg.value for arg in args if isinstance(arg, Literal))))
+        unsettled = next((arg for arg in args if isinstance(arg, Unsettled)), None)
+        return unsettled or Literal(_FOLDED[name](*(arg.value for arg in args if isinstance(arg, Literal))))
     if name in ("min", "max") and len(args) > 2:
         result = args[0]
         for arg in args[1:]:

@@ -164,16 +164,7 @@ class Context:
 
     def call(self, name: str, operands: Sequence[Operand], node: ast.AST, attributes: tuple[Any, ...] = ()) -> Operand:
         """Call a builtin; literals adopt the types of their neighbours. Errors show the place of `node`."""
-        types = [
-            operand
-            if isinstance(operand, Literal)
-            else self.value(operand, node).type
-            if isinstance(operand, Value)
-            else bool_
-            if is_truth(operand)
-            else self.value(operand, node).type
-            for operand in operands
-        ]
+        types = [operand if isinstance(operand, Literal) else self._type(operand, node) for operand in operands]
         try:
             overload = resolve(name, types)
         except CompileError as error:
@@ -186,6 +177,9 @@ class Context:
             ]
             results = self.builder.call(overload, values, attributes)
         return results[0] if len(results) == 1 else results
+
+    def _type(self, operand: Operand, node: ast.AST) -> Type:
+        return bool_ if is_truth(operand) else self.value(operand, node).type
 
     def _mixing(self, name: str, operands: Sequence[Operand]) -> str:
         symbol = SYMBOLS.get(name)
@@ -239,7 +233,7 @@ def mixing_hint(types: Sequence[Any]) -> str:
     scalars = [
         t.default if isinstance(t, Literal) else t.scalar if is_tensor(t) else t for t in types if not is_other(t)
     ]
-    if len({scalar for scalar in scalars}) < 2:
+    if len(set(scalars)) < 2:
         return ""
     wanted = next((scalar for scalar in scalars if is_float(scalar)), scalars[0])
     return f"kernels do not convert numbers silently; cast one of them, for example with {spoken(wanted)}(...)"

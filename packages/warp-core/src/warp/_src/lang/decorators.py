@@ -193,7 +193,7 @@ def _function(
     made = Overload(function, scope, native)
     if native is not None and made.returns is EMPTY and _returns_value(native.snippet):
         raise KernelTypeError(
-            f"native function '{made.name}' returns a value, so its return type must be annotated: def {made.name}(...) -> float"
+            f"native function '{made.name}' returns a value, so its return type must be annotated, such as -> float"
         )
     result_types(made.returns, f"the result of function '{made.name}'")
     existing = scope.get(function.__name__)

@@ -16,7 +16,7 @@ from warp._src.lang.capture import captured
 from warp._src.lang.context import Context
 from warp._src.lang.names import suggestion
 from warp._src.lang.operands import Known, Operand, spelled
-from warp._src.lang.place import Place, attribute, indexed
+from warp._src.lang.place import Place, attribute, indexed, known_index
 from warp._src.lang.scope import ADJOINT, Branch, inside, join
 from warp._src.lang.slices import sliced
 from warp._src.types.signature import is_array, is_tensor
@@ -166,12 +166,13 @@ def _extent(context: Context, base: Place, node: ast.Subscript) -> Operand:
     """Read one extent of an array, not all of them."""
     array = base.read(context)
     index = context.evaluate(node.slice)
-    if isinstance(index, Literal):
-        if not (isinstance(index.value, int) and -array.type.ndim <= index.value < array.type.ndim):
+    dimension = known_index(index)
+    if dimension is not None:
+        if not -array.type.ndim <= dimension < array.type.ndim:
             raise context.error(
-                KernelTypeError, f"an array of {array.type.ndim} dimensions has no shape[{index.value}]", node
+                KernelTypeError, f"an array of {array.type.ndim} dimensions has no shape[{dimension}]", node
             )
-        index = Literal(index.value % array.type.ndim)
+        index = Literal(dimension % array.type.ndim)
     return context.call("array_shape", [array, index], node)
 
 

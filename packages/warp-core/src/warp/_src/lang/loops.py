@@ -114,20 +114,20 @@ def _unrolled(context: Context, node: ast.For, items: Sequence[Operand]) -> None
 def iterate(context: Context, step: Iteration) -> None:
     """Translate one pass through an unrolled loop."""
     if isinstance(step.node.target, ast.Name):
-        _bind_index(context, step.node.target, step.item)
+        _bind_index(context, step.node.target, step.item, step.node.iter)
     else:
-        assign_to(context, step.node.target, step.item)
+        assign_to(context, step.node.target, step.item, step.node.iter)
     context.hooks.run(context, step.node.body, False)
     context.scope.names[CONTINUE] = NO
 
 
-def _bind_index(context: Context, target: ast.Name, item: Operand) -> None:
+def _bind_index(context: Context, target: ast.Name, item: Operand, source: ast.expr) -> None:
     """Bind the variable of an unrolled loop; integers stay known while compiling."""
     previous = context.scope.names.get(target.id)
     if isinstance(item, Literal) and isinstance(previous, Value) and is_int(previous.type) and item.kind == "i":
         context.scope.names[target.id] = item
     else:
-        assign_to(context, target, item)
+        assign_to(context, target, item, source)
 
 
 def _counted(context: Context, node: ast.For, bounds: tuple[Operand, Operand, Operand]) -> None:
@@ -151,7 +151,7 @@ def _counted(context: Context, node: ast.For, bounds: tuple[Operand, Operand, Op
                 index = context.value(context.call("mul", [number, step], node.iter), node)
             if not (isinstance(start, Literal) and start.value == 0):
                 index = context.value(context.call("add", [start, index], node.iter), node)
-            assign_to(context, node.target, index)
+            assign_to(context, node.target, index, node.iter)
 
     _loop(context, _Plan(node, bind, index_type), trip)
 

@@ -12,7 +12,8 @@ from warp._src.builtins.declare import Literal
 from warp._src.ir.core import Value
 from warp._src.lang.context import SYMBOLS
 from warp._src.lang.operands import Known, Operand, Unsettled, is_truth, spelled
-from warp._src.types.scalars import bool_, is_float, is_int
+from warp._src.types.scalars import bool_, is_float, is_int, scalar_from
+from warp._src.types.signature import is_array
 from warp.errors import KernelTypeError
 
 if TYPE_CHECKING:
@@ -150,7 +151,8 @@ def compare(context: Context, name: str, left: Operand, right: Operand, node: as
             return Known(_FOLD_COMPARE[name](left.value, right.value))
         left, right = context.builder.const(left.default, left.value), context.builder.const(right.default, right.value)
     if name in ("eq", "ne") and isinstance(left, Known) and isinstance(right, Known):
-        return Known((left.object == right.object) == (name == "eq"))
+        one, other = (scalar_from(side.object) or side.object for side in (left, right))
+        return Known((one == other) == (name == "eq"))
     return context.call(name, [left, right], node)
 
 
@@ -186,6 +188,9 @@ def truth(context: Context, operand: Operand, node: ast.AST) -> Value | bool:
     if is_int(operand.type) or is_float(operand.type):
         result = context.call("ne", [operand, Literal(0 if is_int(operand.type) else 0.0)], node)
         return context.value(result, node)
+    if is_array(operand.type):  # whether it is not null
+        extent = context.call("array_shape", [operand, Literal(0)], node)
+        return context.value(context.call("ne", [extent, Literal(0)], node), node)
     raise context.error(
         KernelTypeError, f"{spelled(operand)} is no condition", node, "compare it with something, such as x != 0"
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from warp._src.builtins.declare import Literal
 from warp._src.ir.core import Type, Value
 from warp._src.ir.ops import Path, Space
-from warp._src.lang.operands import Operand, spelled
+from warp._src.lang.operands import Operand, Unsettled, spelled
 from warp._src.types.arrays import ArrayType
 from warp._src.types.scalars import is_int
 from warp._src.types.signature import component_type, is_array, is_tensor, type_name
@@ -59,7 +59,10 @@ class Place:
         if self.is_element:
             return builder.load(self.root, self.indices, self.path, self.path_indices, self.space)
         if self.space is Space.GRADIENT:
-            raise KernelTypeError("the gradient of an array can only be indexed down to an element: wp.adjoint[x][i]")
+            raise KernelTypeError(
+                "the gradient of an array can only be used element by element, as in wp.adjoint[x][i]\n"
+                + context.text.excerpt(builder.loc)
+            )
         return builder.view(self.root, self.indices) if self.indices else self.root
 
     def write(self, context: Context, value: Value, node: ast.AST) -> None:
@@ -87,11 +90,23 @@ def as_array_place(context: Context, place: Place) -> Place:
     return Place(place.read(context), indices=(), space=place.space)
 
 
+def _is_known_integer(operand: Operand) -> TypeGuard[Literal]:
+    """Tell a number that is written in the kernel from one that a loop is still being tried with."""
+    return isinstance(operand, Literal) and not isinstance(operand, Unsettled) and operand.kind == "i"
+
+
+def known_index(operand: Operand) -> int | None:
+    """Give an integer that is known while compiling, else None."""
+    if isinstance(operand, Literal) and not isinstance(operand, Unsettled) and isinstance(operand.value, int):
+        return operand.value
+    return None
+
+
 def index_operands(context: Context, operands: Sequence[Operand], nodes: Sequence[ast.expr]) -> tuple[Value, ...]:
     """Check array indices and give them as integer values."""
     values = []
     for operand, node in zip(operands, nodes, strict=True):
-        if isinstance(operand, Literal) and operand.kind == "i" and operand.value < 0:
+        if _is_known_integer(operand) and operand.value < 0:
             raise context.unsupported(
                 f"negative index {operand.value} into an array",
                 node,
@@ -139,7 +154,7 @@ def _component(context: Context, place: Place, operand: Operand, node: ast.expr)
     if not is_tensor(current):
         raise context.error(KernelTypeError, f"too many indices: {type_name(current)} has no components", node)
     size = current.shape[0]
-    if isinstance(operand, Literal) and operand.kind == "i":
+    if _is_known_integer(operand):
         index = int(operand.value)
         if not -size <= index < size:
             raise context.error(

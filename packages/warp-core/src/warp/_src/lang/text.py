@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from warp._src.ir.core import Location
@@ -89,8 +89,3 @@ class SourceText:
 def _column(text: str, byte_offset: int) -> int:
     """Turn an offset in UTF-8 bytes, as syntax trees have them, into one in characters."""
     return len(text.encode()[:byte_offset].decode(errors="ignore"))
-
-
-def joined(names: Sequence[str]) -> str:
-    """Quote and join names for a message."""
-    return ", ".join(f"'{name}'" for name in names)

@@ -15,8 +15,8 @@ from warp._src.plugin_host import array_adapter
 from warp._src.runtime.device import Device
 from warp._src.types.arrays import ArrayType, IndexedArrayType
 from warp._src.types.scalars import Scalar, bool_, float32, int32, is_scalar
-from warp._src.types.signature import Type, align_of, canonical, is_tensor, size_of, type_name
-from warp._src.types.struct_type import StructInstance
+from warp._src.types.signature import align_of, canonical, is_tensor, size_of, type_name
+from warp._src.types.struct_type import StructInstance, Type
 from warp.errors import ArgumentError
 
 # Packs one argument; may replace it in the list of arguments, at the given index.
@@ -68,7 +68,7 @@ def _packer(label: str, type: Type, is_written: bool) -> Packer:
         return _array_packer(label, type, is_written)
     if isinstance(type, IndexedArrayType):
         return _indexed_packer(label, type)
-    if is_scalar(type) and type is not bool_ and type.kind in "fiu" and type.size > 2:  # type: ignore[union-attr]
+    if is_scalar(type) and type is not bool_ and type.kind in "fiu" and type.size > 2:
         return _number_packer(label, type)
     return _value_packer(label, type)
 
@@ -175,7 +175,8 @@ def type_of(value: Any) -> Type:
     if isinstance(value, StructInstance):
         return value._struct_type
     if isinstance(value, Scalar) or is_tensor(value.__class__):
-        return value.__class__
+        found: Type = value.__class__
+        return found
     for python_type, type in ((bool, bool_), (int, int32), (float, float32)):
         if isinstance(value, python_type):
             return type

@@ -52,6 +52,13 @@ class LaunchEvent(Recordable):
     def arrays(self) -> list[Any]:
         return [found for arg in self.args for found in arrays_in(arg)]
 
+    def describe(self, array: Any) -> str:
+        """Name the parameter that an array was given to."""
+        for (name, _), arg in zip(self._binder.parameters, self.args, strict=True):
+            if any(found is array for found in arrays_in(arg)):
+                return f"parameter '{name}', an {super().describe(array)}"
+        return super().describe(array)
+
     def needed(self) -> list[Any]:
         return roots_to_arrays(self._backward().needed, self.args)
 
@@ -67,11 +74,16 @@ class LaunchEvent(Recordable):
 def signature_of(program: Program, dim: tuple[int, ...], args: Sequence[Any]) -> Hashable:
     """Equal for two launches of one kernel with the same values on the same memory."""
     parts = [
-        arg.layout() if isinstance(arg, array) else None if arg is None else type.pack(arg)
+        arg.layout() if isinstance(arg, array) else None if arg is None else _pack(type, arg)
         for arg, type in zip(args, program.types, strict=True)
         if not isinstance(arg, indexedarray)
     ]
     return (id(program), dim, *parts)
+
+
+def _pack(type: Any, value: Any) -> bytes:
+    packed: bytes = type.pack(value)
+    return packed
 
 
 def run_backward(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from types import FrameType
@@ -27,11 +28,14 @@ from warp._src.runtime.device import Device, get_device
 from warp._src.types.signature import type_name
 from warp.errors import ArgumentError
 
+# wp.tid() is an int32.
+_MAX_EXTENT = 2**31 - 1
+
 
 class Prepared:
     """A kernel at concrete types, ready to bind arguments."""
 
-    __slots__ = ("binder", "entry", "program", "reads", "writes")
+    __slots__ = ("_plain_writes", "binder", "entry", "program", "reads", "writes")
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -39,6 +43,8 @@ class Prepared:
         self.reads = frozenset(root for root, _ in self.entry.summary.reads)
         self.writes = frozenset(root for root, _ in self.entry.summary.writes)
         written = frozenset(int(root[0]) for root in self.writes if root is not None and len(root) == 1)
+        # Most kernels write plain array parameters only: then no search is needed at each launch.
+        self._plain_writes = tuple(sorted(written)) if len(written) == len(self.writes) else None
         if None in self.writes:
             written = frozenset(range(len(program.types)))
         names = [name for name, _ in program.kernel.parameters]
@@ -51,14 +57,23 @@ class Prepared:
     def run(self, dim: tuple[int, ...], args: list[Any], packed: bytes) -> list[Any]:
         """Run the forward kernel; give the arrays it wrote."""
         entry = self.entry
-        block = pack_launch(dim)
-        size = 1
-        for extent in dim:
-            size *= extent
-        written = roots_to_arrays(self.writes, args)
-        if size:
-            may_alias = size > 1 and overlaps(args, written)
-            executor().run(entry.address, block, packed, entry.flags(dim, size, may_alias), self.program.kernel.key)
+        size = dim[0] if len(dim) == 1 else math.prod(dim)
+        written = self._written(args)
+        if not size:
+            return written
+        if entry.is_small(size):
+            flags = entry.ordered_flags(size)
+        else:
+            flags = entry.flags(dim, size, overlaps(args, written))
+        executor().run(entry.address, pack_launch(dim), packed, flags, self.program.kernel.key)
+        return written
+
+    def _written(self, args: list[Any]) -> list[Any]:
+        if self._plain_writes is None:
+            return roots_to_arrays(self.writes, args)
+        written = [args[number] for number in self._plain_writes]
+        if any(value.__class__ is not array for value in written):
+            return roots_to_arrays(self.writes, args)
         return written
 
 
@@ -70,7 +85,7 @@ def launch(
     adj_inputs: Sequence[Any] = (),
     adj_outputs: Sequence[Any] = (),
     device: Any = None,
-    stream: Any = None,
+    stream: Any = None,  # noqa: ARG001 - for programs that use CUDA
     adjoint: bool = False,
     record_tape: bool = True,
     record_cmd: bool = False,
@@ -119,10 +134,12 @@ def launch(
     if config.print_launches:
         print(f"kernel: {kernel.key} dim: {shape} inputs: {args[:input_count]} outputs: {args[input_count:]}")
     written = prepared.run(shape, args, packed)
-    mark_written(written, signature_of(prepared.program, shape, args) if is_watching() else None)
+    stamp = mark_written(written, signature_of(prepared.program, shape, args) if is_watching() else None)
     if record_tape and (recorder := current_recorder()) is not None:
         location = _location(sys._getframe(1))
-        recorder.record(prepared.event(shape, args, input_count, place, location, max_blocks, block_dim))
+        event = prepared.event(shape, args, input_count, place, location, max_blocks, block_dim)
+        event.stamp = stamp
+        recorder.record(event)
     return None
 
 
@@ -153,6 +170,8 @@ def launch_shape(dim: Any) -> tuple[int, ...]:
         raise ArgumentError(f"launch: dim must have 1 to 4 dimensions, got {dim!r}")
     if min(shape) < 0:
         raise ArgumentError(f"launch: dim must not be negative, got {dim!r}")
+    if max(shape) > _MAX_EXTENT:
+        raise ArgumentError(f"launch: no dimension may exceed {_MAX_EXTENT}, the largest thread index, got {dim!r}")
     return shape
 
 
@@ -182,10 +201,11 @@ def _launch_adjoint(
     prepared.binder.pack(args, device)  # checks, and wraps foreign arrays
     outputs = require_sequence(adj_outputs, "adj_outputs")
     counts = ((adj_inputs, input_count, "adj_inputs"), (outputs, len(args) - input_count, "adj_outputs"))
-    for given, limit, name in counts:
-        if len(given) > limit:
+    for given, expected, name in counts:
+        if len(given) != expected:
             raise ArgumentError(
-                f"launch: {name} has {len(given)} entries, but there are {limit} {name.removeprefix('adj_')}"
+                f"launch: {name} has {len(given)} entries, but there are {expected} {name.removeprefix('adj_')}; "
+                "None keeps an array's own gradient"
             )
     names = [name for name, _ in prepared.binder.parameters]
     bound = list(args)
@@ -275,10 +295,11 @@ class Launch:
         args = list(self.params)
         prepared, dim = self._prepared, self.dim
         written = prepared.run(dim, args, prepared.binder.pack(args, self.device))
-        mark_written(written, signature_of(prepared.program, dim, args) if is_watching() else None)
+        stamp = mark_written(written, signature_of(prepared.program, dim, args) if is_watching() else None)
         if (recorder := current_recorder()) is not None:
             location = _location(sys._getframe(1))
             event = prepared.event(dim, args, self._input_count, self.device, location, self.max_blocks, self.block_dim)
+            event.stamp = stamp
             recorder.record(event)
 
 

@@ -9,10 +9,8 @@ from types import ModuleType
 from typing import Any
 
 from warp import config
-from warp._src.lang.modules import MODULES, Module, get_module
-from warp._src.lang.objects import Kernel
 from warp._src.launch.launch import prepare
-from warp._src.launch.program import clear_cache, executor
+from warp._src.launch.program import MODULES, Kernel, Module, clear_cache, executor, get_module
 from warp._src.runtime.device import get_device, get_devices
 from warp._version import __version__
 from warp.errors import ArgumentError, AutogradError
@@ -41,7 +39,7 @@ def is_initialized() -> bool:
 def force_load(
     device: Any = None,
     modules: Iterable[Any] | None = None,
-    block_dim: int | None = None,
+    block_dim: int | None = None,  # noqa: ARG001 - for programs that use CUDA
     max_workers: int | None = None,
 ) -> None:
     """Compile and load all kernels of some modules now, in parallel, instead of at their first launches.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -13,14 +13,17 @@ from warp._src import build
 from warp._src.emit.cpp import emit_kernel
 from warp._src.emit.options import EmitOptions
 from warp._src.ir.core import Function
-from warp._src.lang.objects import Kernel
+from warp._src.lang.modules import MODULES as MODULES
+from warp._src.lang.modules import Module as Module
+from warp._src.lang.modules import get_module as get_module
+from warp._src.lang.objects import Kernel as Kernel
 from warp._src.lang.source import build_kernel
 from warp._src.passes import pipeline
 from warp._src.passes.access import AccessSummary, Root
-from warp._src.passes.adjoint import Problem
+from warp._src.passes.adjoint_context import Problem
 from warp._src.passes.cost import has_loops, operations_per_item
 from warp._src.runtime.cpu import Executor, LoadedObject, launch_flags
-from warp._src.types.signature import Type
+from warp._src.types.struct_type import Type
 from warp.errors import AutogradError
 
 # Work that is worth a chunk of its own, and work during which other Python threads may not wait, in operations.
@@ -42,15 +45,29 @@ class Entry:
     summary: AccessSummary
     operations: int  # per work item, estimated
     has_loops: bool
-    prints: bool
+    chunk: int = field(init=False)  # the fewest work items that are worth a chunk
+    _ordered: tuple[int, ...] = field(init=False)  # flags by whether the interpreter lock is released
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "chunk", max(1, _OPERATIONS_PER_CHUNK // self.operations))
+        ordered = tuple(launch_flags(release_gil=releases, ordered=True) for releases in (False, True))
+        object.__setattr__(self, "_ordered", ordered)
+
+    def is_small(self, size: int) -> bool:
+        """Tell whether a launch is a single chunk, so that it runs on the caller whatever its kind."""
+        return size <= self.chunk
+
+    def ordered_flags(self, size: int) -> int:
+        """Flags for a launch that runs on the caller, in order."""
+        return self._ordered[self.has_loops or size * self.operations > _OPERATIONS_WITH_GIL]
 
     def flags(self, shape: tuple[int, ...], size: int, may_alias: bool) -> int:
         """Choose workers, chunks and the interpreter lock for a launch."""
         several = frozenset(d for d, extent in enumerate(shape) if extent > 1)
-        is_parallel = not may_alias and self.summary.is_independent(several)
+        if may_alias or not self.summary.is_independent(several):
+            return self.ordered_flags(size)
         releases = self.has_loops or size * self.operations > _OPERATIONS_WITH_GIL
-        chunk = max(1, _OPERATIONS_PER_CHUNK // self.operations)
-        return launch_flags(parallel=is_parallel, release_gil=releases, ordered=not is_parallel, smallest_chunk=chunk)
+        return launch_flags(parallel=True, release_gil=releases, smallest_chunk=self.chunk)
 
 
 @dataclass(frozen=True)
@@ -137,8 +154,7 @@ class Program:
             loaded: LoadedObject = runtime.result().load(path)
         address = loaded.forward if name == "wp_forward" else loaded.backward
         assert address is not None, "the emitter exports the entry that it was asked for"
-        prints = any(getattr(op, "builtin", None) is not None and op.builtin.name == "printf" for op in function.walk())  # type: ignore[attr-defined]
-        return Entry(address, summary, operations_per_item(function), has_loops(function), prints)
+        return Entry(address, summary, operations_per_item(function), has_loops(function))
 
 
 def _describe(key: str, problems: tuple[Problem, ...]) -> str:

@@ -38,6 +38,7 @@ class Reverser:
         self.builder = context.builder
         self._defined: dict[Region, frozenset[Value]] = {}
         self._joint: dict[Function, Function] = {}
+        self._flows: dict[Loop, tuple[dict[int, None], dict[Value, None]]] = {}
 
     # -- replay ----------------------------------------------------------------------------------------
 
@@ -279,9 +280,10 @@ class Reverser:
             return
         if op.condition is not None and _writes_floats(op.condition):
             self.context.fail(op, f"the condition of the loop in line {op.loc.line} writes to an array")
-        carried: dict[int, None] = dict.fromkeys(seeds)
-        outer: dict[Value, None] = {}
-        # Adjoints may flow round the loop into values that had none at its end: repeat until none is new.
+        # Adjoints may flow round the loop into values that had none at its end: repeat until none is new. A loop
+        # around this one repeats too, each time with more adjoints than before, so what was found stays.
+        carried, outer = self._flows.setdefault(op, ({}, {}))
+        carried.update(dict.fromkeys(seeds))
         while True:
             reverse, inner, states = self._reverse_body(op, frame, carried, outer)
             found = [n for n, arg in enumerate(op.body.args[1:]) if arg in inner.adjoints and n not in carried]

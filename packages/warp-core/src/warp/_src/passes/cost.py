@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from warp._src.ir.core import Function, Region
+from warp._src.ir.core import Function, Region, Value
 from warp._src.ir.ops import Const, Loop, ReverseLoop
 
 # Iterations that a loop is taken to have when its trip count is not a constant.
@@ -20,7 +20,7 @@ def has_loops(function: Function) -> bool:
     return any(isinstance(op, (Loop, ReverseLoop)) for op in function.walk())
 
 
-def _cost(region: Region, constants: dict[object, object]) -> int:
+def _cost(region: Region, constants: dict[Value, bool | int | float]) -> int:
     total = 0
     for op in region.ops:
         inner = sum(_cost(r, constants) for r in op.regions)

@@ -40,9 +40,9 @@ class ScopedTimer:
         self,
         name: str,
         active: bool = True,
-        print: bool = True,  # noqa: A002 - the public name
+        print: bool = True,
         detailed: bool = False,
-        dict: dict[str, list[float]] | None = None,  # noqa: A002 - the public name
+        dict: dict[str, list[float]] | None = None,
         use_nvtx: bool = False,
         color: Any = "rapids",
         synchronize: bool = False,

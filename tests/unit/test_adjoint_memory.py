@@ -1,0 +1,503 @@
+"""The adjoint of memory: stores, atomics, several threads, calls with a gradient of their own, and refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.unit.gradient_checks import adjoint_of_kernel, check, gradients_by_adjoint, problems
+from tests.unit.ir_programs import build, call, kernel, region
+from warp._src.ir.builder import Builder
+from warp._src.ir.core import Function, Location, Value
+from warp._src.ir.interp import run_kernel
+from warp._src.ir.memory import ArrayCell
+from warp._src.ir.ops import Native, Space
+from warp._src.types.arrays import ArrayType
+from warp._src.types.scalars import float64, int32, int64
+from warp._src.types.structs import struct
+from warp._src.types.tensors import transformation, vector
+
+VEC = vector(3, float64)
+FLOATS = ArrayType(float64, 1)
+VECTORS = ArrayType(VEC, 1)
+INTS = ArrayType(int32, 1)
+Params = tuple[Value, ...]
+Write = Callable[[Builder, Params], Any]
+
+
+@struct
+class Holder:
+    values: FLOATS
+    weight: float64
+
+
+def number(b: Builder, value: float) -> Value:
+    return b.const(float64, value)
+
+
+def integer(b: Builder, value: int) -> Value:
+    return b.const(int32, value)
+
+
+def squared(b: Builder, x: Value) -> Value:
+    return call(b, "mul", x, x)
+
+
+def random(*shape: int) -> np.ndarray:
+    return np.random.default_rng(1).uniform(0.2, 1.0, shape)
+
+
+# -- stores ----------------------------------------------------------------------------------------------
+
+
+def test_a_store_takes_the_gradient_and_leaves_zero() -> None:
+    def body(b: Builder, p: Params) -> None:
+        (i,) = b.thread_index(1)
+        b.store(p[1], squared(b, b.load(p[0], [i])), [i])
+        b.store(p[1], call(b, "sin", b.load(p[0], [i])), [i])
+
+    x = random(3)
+    gradients = gradients_by_adjoint(kernel([FLOATS] * 2, body), 3, [x, np.zeros(3)], [np.zeros(3), np.ones(3)])
+    np.testing.assert_allclose(gradients[0], np.cos(x), rtol=1e-14)
+    assert gradients[1].tolist() == [0, 0, 0]
+
+
+def test_an_inactive_store_stops_the_gradient() -> None:
+    def body(b: Builder, p: Params) -> None:
+        (i,) = b.thread_index(1)
+        b.store(p[0], number(b, 1.0), [i])
+
+    assert gradients_by_adjoint(kernel([FLOATS], body), 2, [random(2)], [np.ones(2)])[0].tolist() == [0, 0]
+
+
+def test_components_and_dynamic_components_of_elements() -> None:
+    def body(b: Builder, p: Params) -> None:
+        (i,) = b.thread_index(1)
+        v = b.load(p[0], [i])
+        b.store(p[1], call(b, "mul", v, b.extract(v, (1,))), [i])
+        b.store(p[1], call(b, "dot", v, v), [i], (None,), [i])
+        b.store(p[1], b.load(p[0], [i], (None,), [i]), [i], (0,))
+
+    check(kernel([VECTORS, VECTORS], body), 3, [random(3, 3), random(3, 3)])
+
+
+def test_in_place_operations_that_need_no_old_value() -> None:
+    """y += x*x; y = 2*y; y[0] is cleared."""
+
+    def body(b: Builder, p: Params) -> None:
+        (i,) = b.thread_index(1)
+        b.store(p[1], call(b, "add", b.load(p[1], [i]), squared(b, b.load(p[0], [i]))), [i])
+        b.store(p[1], call(b, "mul", number(b, 2.0), b.load(p[1], [i])), [i])
+        first = call(b, "eq", i, integer(b, 0))
+        clear = region(b, [], lambda b, _: b.store(p[1], number(b, 0.0), [i]) or [])
+        b.if_(first, clear, region(b, [], lambda b, _: []))
+
+    check(kernel([FLOATS, FLOATS], body), 3, [random(3), random(3)])
+
+
+def test_a_trajectory_in_one_array() -> None:
+    """p[k + 1] = sin(p[k]) * p[0] along a row of the thread's own."""
+
+    def body(b: Builder, p: Params) -> None:
+        (i,) = b.thread_index(1)
+
+        def step(b: Builder, a: Params) -> list[Value]:
+            after = call(b, "add", a[0], integer(b, 1))
+            b.store(p[0], call(b, "mul", call(b, "sin", b.load(p[0], [i, a[0]])), b.load(p[1], [i])), [i, after])
+            return []
+
+        b.loop(integer(b, 5), [], None, region(b, [int32], step))
+
+    check(kernel([ArrayType(float64, 2), FLOATS], body), 2, [random(2, 6), random(2)])
+
+
+def test_threads_that_hand_on_a_value_run_backwards() -> None:
+    """x[t + 1] = 0.5 * x[t] + x[t + 1]: linear, so that nothing is needed, but the order matters."""
+
+    def body(b: Builder, p: Params) -> None:
+        (t,) = b.thread_index(1)
+        after = call(b, "add", t, integer(b, 1))
+        half = call(b, "mul", number(b, 0.5), b.load(p[0], [t]))
+        b.store(p[0], call(b, "add", half, b.load(p[0], [after])), [after])
+
+    check(kernel([FLOATS], body), 4, [random(5)])
+    function, seed = kernel([FLOATS], body), [0.0, 0.0, 0.0, 0.0, 1.0]
+    assert gradients_by_adjoint(function, 4, [random(5)], [seed])[0].tolist() == [1 / 16, 1 / 8, 1 / 4, 1 / 2, 1]
+
+
+def test_one_array_for_two_parameters() -> None:
+    def body(b: Builder, p: Params) -> None:
+        (i,) = b.thread_index(1)
+        b.store(p[1], call(b, "mul", number(b, 3.0), b.load(p[0], [i])), [i])
+
+    memory = random(2)
+    seed = np.ones(2)
+    found = gradients_by_adjoint(kernel([FLOATS] * 2, body), 2, [memory, memory], [seed, seed], may_alias=True)
+    assert found[0].tolist() == [3, 3]
+
+
+def test_an_array_without_gradient_cuts_the_path() -> None:
+    def body(b: Builder, p: Params) -> None:
+        (i,) = b.thread_index(1)
+        b.store(p[1], squared(b, b.load(p[0], [i])), [i])
+
+    assert gradients_by_adjoint(kernel([FLOATS] * 2, body), 2, [random(2), random(2)], [np.zeros(2), None])[
+        0
+    ].tolist() == [0, 0]
+
+
+def test_an_array_from_a_struct_in_a_branch() -> None:
+    def body(b: Builder, p: Params) -> None:
+        (i,) = b.thread_index(1)
+
+        def then(b: Builder, _: Params) -> list[Value]:
+            holder = b.load(p[0], [integer(b, 0)])
+            inner = b.load(p[0], [integer(b, 1)], ("values",))
+            x = call(b, "mul", b.load(b.extract(holder, ("values",)), [i]), b.load(inner, [i]))
+            return [call(b, "mul", x, b.extract(holder, ("weight",)))]
+
+        test = call(b, "gt", i, integer(b, 0))
+        (y,) = b.if_(test, region(b, [], then), region(b, [], lambda b, _: [number(b, 1.0)]))
+        b.atomic("add", p[1], y, [i])
+
+    function = kernel([ArrayType(Holder, 1), FLOATS], body)
+    assert len(problems(function, 2)) > 0  # an array from memory could be the one that is written
+    cells = [ArrayCell(random(2), np.zeros(2), float64) for _ in range(2)]
+    holders = np.empty(2, dtype=object)
+    holders[:] = [{"values": cell, "weight": np.float64(2.0)} for cell in cells]
+    gradients = np.empty(2, dtype=object)
+    gradients[:] = [{"values": cell, "weight": np.float64(0.0)} for cell in cells]
+    y = ArrayCell(np.zeros(2), np.ones(2), float64)
+    adjoint = adjoint_of_kernel(function, 2).function
+    run_kernel(adjoint, 2, [ArrayCell(holders, gradients, Holder), y], order="descending")
+    assert cells[0].gradient.tolist() == [0, 2 * cells[1].primal[1]]
+    assert cells[1].gradient.tolist() == [0, 2 * cells[0].primal[1]]
+
+
+# -- atomics ---------------------------------------------------------------------------------------------
+
+
+def atomic_kernel(kind: str, is_used: bool = False) -> Function:
+    """An atomic with x[t]^2 on element t % 2; p[2] takes the old value if that is used."""
+
+    def body(b: Builder, p: Params) -> None:
+        (t,) = b.thread_index(1)
+        at = call(b, "mod", t, integer(b, 2))
+        old = b.atomic(kind, p[1], squared(b, b.load(p[0], [t])), [at])
+        if is_used:
+            b.store(p[2], call(b, "mul", number(b, 3.0), old), [t])
+
+    return kernel([FLOATS] * 3, body)
+
+
+@pytest.mark.parametrize("is_used", [False, True])
+@pytest.mark.parametrize("kind", ["add", "sub", "exch"])
+def test_atomics_and_the_values_that_they_return(kind: str, is_used: bool) -> None:
+    check(atomic_kernel(kind, is_used), 5, [random(5), random(2), random(5)])
+
+
+@pytest.mark.parametrize("start", [-1.0, 0.5, 2.0])
+@pytest.mark.parametrize("kind", ["min", "max"])
+def test_the_extremum_takes_the_gradient(kind: str, start: float) -> None:
+    check(atomic_kernel(kind), 6, [random(6), np.full(2, start), np.zeros(6)])
+
+
+def test_the_extremum_of_vectors_is_componentwise() -> None:
+    def body(b: Builder, p: Params) -> None:
+        (t,) = b.thread_index(1)
+        b.atomic("max", p[1], b.load(p[0], [t]), [integer(b, 0)])
+
+    check(kernel([VECTORS, VECTORS], body), 4, [random(4, 3), np.full((1, 3), 0.4)])
+
+
+def test_one_of_several_equal_values_wins() -> None:
+    x = np.array([0.5, 0.9, 0.1, 0.9, 0.9])
+    seeds = [np.zeros(5), np.array([1.0, 0.0]), None]
+    gradient = gradients_by_adjoint(atomic_kernel("max"), 5, [x, np.zeros(2), np.zeros(5)], seeds)
+    assert sorted(gradient[0]) == [0, 0, 0, 0, 1.8]
+    assert gradient[1].tolist() == [0, 0]
+
+
+def test_a_read_of_the_running_extremum_is_refused_and_one_of_the_final_is_not() -> None:
+    def after_each(b: Builder, p: Params) -> None:
+        (t,) = b.thread_index(1)
+        b.atomic("max", p[1], b.load(p[0], [t]), [integer(b, 0)])
+        b.store(p[2], b.load(p[1], [integer(b, 0)]), [t])
+
+    def of_its_own(b: Builder, p: Params) -> None:
+        (t,) = b.thread_index(1)
+        b.loop(
+            integer(b, 3),
+            [],
+            None,
+            region(b, [int32], lambda b, a: [b.atomic("max", p[1], element(b, p, a[0]), [t])][:0]),
+        )
+        b.store(p[2], squared(b, b.load(p[1], [t])), [t])
+
+    def element(b: Builder, p: Params, k: Value) -> Value:
+        return squared(b, b.load(p[0], [k]))
+
+    assert problems(kernel([FLOATS] * 3, after_each), 3)
+    check(kernel([FLOATS] * 3, of_its_own), 3, [random(3), np.array([0.0, 0.4, 5.0]), np.zeros(3)])
+
+
+def test_a_read_that_no_gradient_flows_through_does_no_harm() -> None:
+    """if x > m: atomic_max(m, x) compares only."""
+
+    def body(b: Builder, p: Params) -> None:
+        (t,) = b.thread_index(1)
+        x, zero = b.load(p[0], [t]), integer(b, 0)
+        both = call(b, "gt", x, number(b, 0.3))
+        best = region(b, [], lambda b, _: [b.atomic("max", p[1], x, [zero])][:0])
+        b.if_(both, best, region(b, [], lambda b, _: []))
+
+    check(kernel([FLOATS] * 2, body), 5, [random(5), np.zeros(1)])
+
+
+# -- refusals --------------------------------------------------------------------------------------------
+
+
+def at_lines(*parts: Write) -> Write:
+    """Build each part on a line of its own, from 11 on."""
+
+    def body(b: Builder, p: Params) -> None:
+        for line, part in enumerate(parts, 11):
+            with b.at(Location("example.py", line)):
+                part(b, p)
+
+    return body
+
+
+def needed_square(b: Builder, p: Params) -> None:
+    (i,) = b.thread_index(1)
+    b.store(p[1], squared(b, b.load(p[0], [i])), [i])
+
+
+def overwrite(b: Builder, p: Params) -> None:
+    b.store(p[0], number(b, 1.0), list(b.thread_index(1)))
+
+
+def index_from_counter(b: Builder, p: Params) -> None:
+    (i,) = b.thread_index(1)
+    at = b.atomic("add", p[2], integer(b, 1), [integer(b, 0)])
+    b.store(p[1], b.load(p[0], [i]), [at])
+
+
+def square_of_old(b: Builder, p: Params) -> None:
+    (i,) = b.thread_index(1)
+    b.store(p[1], squared(b, b.atomic("add", p[0], number(b, 1.0), [i])), [i])
+
+
+def in_place_square(b: Builder, p: Params) -> None:
+    (i,) = b.thread_index(1)
+    b.store(p[0], squared(b, b.load(p[0], [i])), [i])
+
+
+def neighbour(b: Builder, p: Params) -> None:
+    (i,) = b.thread_index(1)
+    b.store(p[0], call(b, "sin", b.load(p[0], [i])), [call(b, "add", i, integer(b, 1))])
+
+
+def compare_and_swap(b: Builder, p: Params) -> None:
+    (i,) = b.thread_index(1)
+    b.atomic("cas", p[0], number(b, 1.0), [i], expected=number(b, 0.0))
+
+
+def two_extremes(b: Builder, p: Params) -> None:
+    (i,) = b.thread_index(1)
+    b.atomic("max", p[0], b.load(p[1], [i]), [i])
+    b.atomic("min", p[0], b.load(p[1], [i]), [i])
+
+
+def old_extremum(b: Builder, p: Params) -> None:
+    (i,) = b.thread_index(1)
+    b.store(p[1], b.atomic("max", p[0], b.load(p[1], [i]), [i]), [i])
+
+
+def native_without_adjoint(b: Builder, p: Params) -> None:
+    (i,) = b.thread_index(1)
+    (y,) = b.native(("x",), [b.load(p[0], [i])], float64, "return x * x;", name="square")
+    b.store(p[1], y, [i])
+
+
+def native_that_writes(b: Builder, p: Params) -> None:
+    b.native(("x",), [p[0]], None, "x[0] = 1;", name="fill")
+
+
+def condition_that_writes(b: Builder, p: Params) -> None:
+    (i,) = b.thread_index(1)
+
+    def test(b: Builder, a: Params) -> list[Value]:
+        b.atomic("add", p[1], squared(b, a[0]), [i])
+        return [call(b, "lt", a[0], number(b, 3.0))]
+
+    step = region(b, [int64, float64], lambda b, a: [call(b, "add", a[1], a[1])])
+    b.loop(None, [b.load(p[0], [i])], region(b, [float64], test), step)
+
+
+@pytest.mark.parametrize(
+    ("parts", "threads", "line", "text"),
+    [
+        ((needed_square, overwrite), 2, 11, "a store in line 12 may overwrite what line 11 reads"),
+        ((in_place_square,), 2, 11, "a store in line 11 may overwrite what line 11 reads"),
+        ((neighbour,), 2, 11, "a store in line 11 may overwrite what line 11 reads"),
+        ((index_from_counter,), 2, 11, "the result of the atomic in line 11 is not kept"),
+        ((square_of_old,), 2, 11, "the result of the atomic in line 11 is not kept"),
+        ((compare_and_swap,), 1, 11, "atomic cas on floats in line 11"),
+        ((two_extremes,), 1, 11, "the array of the atomic max in line 11 is also written otherwise"),
+        ((old_extremum,), 1, 11, "the result of the atomic max in line 11 carries a gradient"),
+        ((overwrite, native_without_adjoint), 1, 12, "'square' called in line 12 has no adjoint snippet"),
+        ((overwrite, native_that_writes), 1, 12, "'fill' called in line 12 has no adjoint snippet"),
+        ((needed_square, native_that_writes), 1, 11, "native code in line 12 may overwrite what line 11 reads"),
+        ((condition_that_writes,), 1, 11, "the condition of the loop in line 11 writes"),
+    ],
+)
+def test_what_cannot_be_right_is_refused_with_the_line(
+    parts: Sequence[Write], threads: int, line: int, text: str
+) -> None:
+    function = kernel([FLOATS, FLOATS, INTS], at_lines(*parts))
+    found = adjoint_of_kernel(function, threads).problems
+    assert any(text in problem.text and problem.loc.line == line for problem in found), found
+
+
+@pytest.mark.parametrize(
+    "parts", [(overwrite, needed_square), (neighbour,)], ids=["a store before the load", "one thread"]
+)
+def test_what_is_right_is_not_refused(parts: Sequence[Write]) -> None:
+    assert not problems(kernel([FLOATS, FLOATS, INTS], at_lines(*parts)), 1)
+
+
+def test_a_transform_overwritten_by_component_is_refused() -> None:
+    def body(b: Builder, p: Params) -> None:
+        (i,) = b.thread_index(1)
+        v = b.load(p[0], [i], ("p",))
+        b.store(p[0], number(b, 9.0), [i], (0,))
+        b.store(p[1], call(b, "dot", v, v), [i])
+
+    assert problems(kernel([ArrayType(transformation(float64), 1), FLOATS], body), 1)
+
+
+# -- native code and custom gradients --------------------------------------------------------------------
+
+
+def test_a_native_function_with_an_adjoint_gets_operands_and_adjoints() -> None:
+    def body(b: Builder, p: Params) -> None:
+        (i,) = b.thread_index(1)
+        (y,) = b.native(("x",), [b.load(p[0], [i])], float64, "return x * x;", "adj_x += 2 * x * adj_ret;")
+        b.store(p[1], call(b, "sin", y), [i])
+
+    natives = [op for op in adjoint_of_kernel(kernel([FLOATS] * 2, body), 2).function.walk() if isinstance(op, Native)]
+    replayed, reversed_ = natives
+    assert replayed.snippet == "return x * x;"
+    assert reversed_.snippet == "adj_x += 2 * x * adj_ret;"
+    assert (reversed_.names, reversed_.result_names) == (("x", "adj_ret"), ("adj_x",))
+
+
+def custom(types: Sequence[Any], body: Any, gradient: Any, params: tuple[int, ...]) -> Function:
+    """A function with a gradient of its own, which takes the parameters and one adjoint per result."""
+    function = build(types, body)
+    return replace(function, custom_gradient=build([*types, *function.result_types], gradient), gradient_params=params)
+
+
+def test_a_custom_gradient_is_used() -> None:
+    """Five times the true derivative, to tell it from the generated one."""
+    ten = custom(
+        [float64],
+        lambda b, p: [squared(b, p[0])],
+        lambda b, p: [call(b, "mul", call(b, "mul", number(b, 10.0), p[0]), p[1])],
+        (0,),
+    )
+
+    def body(b: Builder, p: Params) -> None:
+        (i,) = b.thread_index(1)
+        step = region(b, [int32, float64], lambda b, a: b.invoke(ten, [a[1]]))
+        b.store(p[1], b.loop(integer(b, 2), [b.load(p[0], [i])], None, step)[0], [i])
+
+    x = random(2)
+    found = gradients_by_adjoint(kernel([FLOATS] * 2, body), 2, [x, np.zeros(2)], [np.zeros(2), np.ones(2)])
+    np.testing.assert_allclose(found[0], 25 * 4 * x**3, rtol=1e-14)
+
+
+def test_a_custom_gradient_of_a_function_that_takes_only_an_array() -> None:
+    def gradient(b: Builder, p: Params) -> list[Value]:
+        b.atomic("add", p[0], call(b, "mul", number(b, 2.0), p[2]), [p[1]], space=Space.GRADIENT)
+        return []
+
+    twice = custom([FLOATS, int32], lambda b, p: [call(b, "mul", number(b, 2.0), b.load(p[0], [p[1]]))], gradient, ())
+
+    def body(b: Builder, p: Params) -> None:
+        (i,) = b.thread_index(1)
+        b.store(p[1], call(b, "sin", b.invoke(twice, [p[0], i])[0]), [i])
+
+    check(kernel([FLOATS] * 2, body), 3, [random(3), np.zeros(3)])
+
+
+def test_a_custom_gradient_of_a_function_without_result() -> None:
+    def put(b: Builder, p: Params) -> list[Value]:
+        b.store(p[0], squared(b, p[2]), [p[1]])
+        return []
+
+    def gradient(b: Builder, p: Params) -> list[Value]:
+        adjoint = b.load(p[0], [p[1]], space=Space.GRADIENT)
+        b.store(p[0], number(b, 0.0), [p[1]], space=Space.GRADIENT)
+        return [call(b, "mul", call(b, "add", p[2], p[2]), adjoint)]
+
+    function = custom([FLOATS, int32, float64], put, gradient, (2,))
+
+    def body(b: Builder, p: Params) -> None:
+        (i,) = b.thread_index(1)
+        b.invoke(function, [p[1], i, b.load(p[0], [i])])
+
+    check(kernel([FLOATS] * 2, body), 3, [random(3), np.zeros(3)])
+
+
+def replayed(body: Any, replay: Any) -> Function:
+    types = [FLOATS, INTS, float64]
+    return replace(build(types, body), custom_replay=build(types, replay))
+
+
+def test_a_custom_replay_gives_what_an_atomic_returned() -> None:
+    def forward(b: Builder, p: Params) -> list[Value]:
+        (i,) = b.thread_index(1)
+        at = b.atomic("add", p[1], integer(b, 1), [integer(b, 0)])
+        b.store(p[1], at, [call(b, "add", i, integer(b, 1))])
+        return [at]
+
+    def replay(b: Builder, p: Params) -> list[Value]:
+        (i,) = b.thread_index(1)
+        return [b.load(p[1], [call(b, "add", i, integer(b, 1))])]
+
+    function = replayed(forward, replay)
+
+    def body(b: Builder, p: Params) -> None:
+        (i,) = b.thread_index(1)
+        (at,) = b.invoke(function, [p[0], p[1], number(b, 0.0)])
+        b.store(p[0], squared(b, b.load(p[2], [i])), [call(b, "sub", integer(b, 2), at)])
+
+    check(kernel([FLOATS, INTS, FLOATS], body), 3, [np.zeros(3), np.zeros(4, np.int32), random(3)])
+
+
+def test_a_custom_replay_of_what_carries_a_gradient_is_refused() -> None:
+    def put(b: Builder, p: Params) -> list[Value]:
+        b.store(p[0], squared(b, p[2]), [integer(b, 0)])
+        return []
+
+    def body_with(function: Function) -> Write:
+        def body(b: Builder, p: Params) -> None:
+            results = b.invoke(function, [p[0], p[1], b.load(p[2], [integer(b, 0)])])
+            for result in results:
+                b.store(p[0], result, [integer(b, 0)])
+
+        return body
+
+    for function in (
+        replayed(put, lambda b, p: []),
+        replayed(lambda b, p: [squared(b, p[2])], lambda b, p: [p[2]]),
+        replayed(lambda b, p: [b.load(p[0], [integer(b, 1)])], lambda b, p: [p[2]]),
+    ):
+        (text,) = problems(kernel([FLOATS, INTS, FLOATS], body_with(function)))
+        assert "custom replay but no custom gradient" in text
