@@ -201,6 +201,32 @@ def read_through_two_indices_reference(x: Values, n: int) -> Values:
 
 
 @wp.kernel
+def carried_component_index(x: Floats, n: int, out: Floats):
+    t = wp.tid()
+    v = wp.vec3d(x[t], x[0], x[1])
+    k = 5
+    m = -1
+    s = x[t]
+    for i in range(n):
+        k = (k + 1) % 3
+        m += 1
+        v[k] = v[k] * s * 0.5 + x[m % 6]
+        s = 0.5 * s + v[k]
+    out[t] = s
+
+
+def carried_component_index_reference(x: Values, n: int) -> Values:
+    results = []
+    for value in x:
+        v, s = [value, x[0], x[1]], value
+        for i in range(n):
+            v[i % 3] = v[i % 3] * s * 0.5 + x[i % 6]
+            s = 0.5 * s + v[i % 3]
+        results.append(s)
+    return np.array(results)
+
+
+@wp.kernel
 def carried_local_array(x: Floats, n: int, out: Floats):
     t = wp.tid()
     history = wp.zeros(shape=(4,), dtype=wp.float64)

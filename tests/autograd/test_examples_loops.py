@@ -100,3 +100,17 @@ def test_normalised_sum(kernel: wp.Kernel, weight: float) -> None:
     np.testing.assert_allclose(x.grad.numpy(), np.full(3, 1.0 / 3.0), rtol=1e-6)
     mean = 7.0 / 3.0
     np.testing.assert_allclose(weights.grad.numpy(), (x.numpy() - mean) / (3.0 * weight), rtol=1e-5)
+
+
+@wp.kernel
+def product_in_array(x: Floats, prods: Floats, loss: Floats, iters: int):
+    for i in range(iters):
+        prods[i + 1] = x[i] * prods[i]
+    wp.atomic_add(loss, 0, prods[iters])
+
+
+def test_product_kept_in_an_array() -> None:
+    x = wp.full(shape=3, value=2.0, dtype=float, requires_grad=True)
+    prods = wp.full(shape=4, value=1.0, dtype=float, requires_grad=True)
+    assert gradient_of(product_in_array, x, prods) == "[4. 4. 4.]"
+    np.testing.assert_array_equal(prods.numpy(), [1.0, 2.0, 4.0, 8.0])

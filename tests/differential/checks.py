@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from tests.differential.programs import Inputs
-from tests.differential.running import adjoint, gradients_by_adjoint, gradients_by_duals, run_interpreted
+from tests.differential.running import adjoint, gradients_by_adjoint, gradients_by_duals, run_interpreted, taped
 
 from warp._src.ir.core import Function
 
@@ -27,10 +27,13 @@ def check_gradients(function: Function, inputs: Inputs) -> bool:
     if not (is_tame(after, 1e6) and is_tame(expected, 1e8)):
         return False
     reverse = adjoint(function)
+    kept, records = taped(function, reverse, inputs)
     before = {name: array.copy() for name, array in after.items()}
+    for name, array in kept.items():
+        np.testing.assert_array_equal(array, before[name], err_msg=f"the recording kernel computes another {name}")
     scale = max(np.abs(array).max() for array in expected.values())
     for slots in SLOTS:
-        found = gradients_by_adjoint(reverse, inputs, after, slots)
+        found = gradients_by_adjoint(reverse, inputs, after, slots, records)
         for name, array in expected.items():
             message = f"gradient of {name}, slots {slots}"
             np.testing.assert_allclose(found[name], array, rtol=1e-8, atol=1e-10 * scale, err_msg=message)

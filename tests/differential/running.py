@@ -14,7 +14,8 @@ from warp._src.lang.source import build_kernel
 from warp._src.ir.core import Function
 from warp._src.ir.dual_run import run_kernel_dual
 from warp._src.ir.interp import run_kernel
-from warp._src.ir.memory import ArrayCell
+from warp._src.ir.memory import ArrayCell, Records
+from warp._src.passes.adjoint import Adjoint
 from warp._src.passes.pipeline import backward
 from warp._src.types.arrays import ArrayType
 from warp._src.types.scalars import float64, int32
@@ -63,10 +64,10 @@ def cells(memory: Memory, gradients: Memory | None = None) -> list[ArrayCell]:
     ]
 
 
-def run_interpreted(function: Function, program: Inputs) -> Memory:
+def run_interpreted(function: Function, program: Inputs, records: Records | None = None) -> Memory:
     """Run the forward kernel on the interpreter; gives the memory afterwards."""
     memory = program.inputs()
-    run_kernel(function, THREADS, cells(memory))
+    run_kernel(function, THREADS, cells(memory), records=records)
     return memory
 
 
@@ -76,18 +77,28 @@ def seeds(program: Inputs) -> Memory:
     return {name: rng.uniform(-1.0, 1.0, program.inputs()[name].shape) for name in FLOAT_ARRAYS}
 
 
-def adjoint(function: Function) -> Function:
+def adjoint(function: Function) -> Adjoint:
     """Build the backward kernel; AutogradError if the kernel has none."""
     result = backward(function, may_alias=False, dimensions=frozenset({0}))
     if result.problems:
         raise AutogradError("; ".join(problem.text for problem in result.problems))
-    return result.function
+    return result
 
 
-def gradients_by_adjoint(reverse: Function, program: Inputs, after: Memory, slots: int | None) -> Memory:
+def taped(function: Function, reverse: Adjoint, program: Inputs) -> tuple[Memory, Records]:
+    """Run the forward kernel as a tape does, keeping what the adjoint recalls; gives the memory and the record."""
+    records = Records()
+    return run_interpreted(reverse.recorded or function, program, records), records
+
+
+def gradients_by_adjoint(
+    reverse: Adjoint, program: Inputs, after: Memory, slots: int | None, records: Records
+) -> Memory:
     """Run the backward kernel over the memory that the forward run left; gives the gradients of the inputs."""
     gradients = seeds(program)
-    run_kernel(reverse, THREADS, cells(after, gradients), order="descending", slots=slots)
+    run_kernel(
+        reverse.function, THREADS, cells(after, gradients), order="descending", slots=slots, records=records
+    )
     return gradients
 
 
@@ -120,4 +131,5 @@ __all__ = [
     "gradients_by_duals",
     "run_as_python",
     "run_interpreted",
+    "taped",
 ]

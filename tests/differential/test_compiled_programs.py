@@ -18,6 +18,7 @@ from tests.differential.running import (
     gradients_by_adjoint,
     run_interpreted,
     seeds,
+    taped,
 )
 
 import warp as wp
@@ -64,7 +65,8 @@ def test_compiled_code_equals_the_interpreter(seed: int, workers: object) -> Non
     expected = run_interpreted(function, program)
     assert is_tame(expected, 1e6), "choose another seed"
     try:
-        expected_gradients = gradients_by_adjoint(adjoint(function), program, expected, None)
+        reverse = adjoint(function)
+        expected_gradients = gradients_by_adjoint(reverse, program, expected, None, taped(function, reverse, program)[1])
     except AutogradError:
         with pytest.raises(AutogradError):
             run_compiled(program)

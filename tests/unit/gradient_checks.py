@@ -10,7 +10,7 @@ import numpy as np
 from warp._src.ir.core import Function
 from warp._src.ir.dual_run import run_kernel_dual
 from warp._src.ir.interp import run_kernel
-from warp._src.ir.memory import ArrayCell
+from warp._src.ir.memory import ArrayCell, Records
 from warp._src.passes.adjoint import Adjoint
 from warp._src.passes.pipeline import backward
 from warp._src.types.signature import is_array, is_differentiable
@@ -57,9 +57,10 @@ def gradients_by_adjoint(
             cells.append(copies[id(value)])
         else:
             cells.append(value)
-    run_kernel(function, dim, cells)
+    records = Records()
+    run_kernel(adjoint.recorded or function, dim, cells, records=records)
     before = [cell.primal.copy() if isinstance(cell, ArrayCell) else None for cell in cells]
-    run_kernel(adjoint.function, dim, cells, order=order, slots=slots)
+    run_kernel(adjoint.function, dim, cells, order=order, slots=slots, records=records)
     for cell, array in zip(cells, before, strict=True):
         if isinstance(cell, ArrayCell):
             np.testing.assert_array_equal(cell.primal, array, err_msg="the adjoint wrote primal memory")

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-
 from tests.unit.ir_programs import build, call, kernel, region
+
 from warp._src.ir.builder import Builder
 from warp._src.ir.core import Function, Location, Value
 from warp._src.ir.ops import Load, Space
@@ -465,4 +465,4 @@ def test_other_writes_of_an_extremum() -> None:
     for kinds, expected in ((("min", "min"), False), (("min", "max"), True), (("max", "add"), True)):
         analysis, _ = analysed(kinds)
         first: Any = next(access.op for access in analysis.accesses)
-        assert analysis.has_other_writes(first) is expected
+        assert analysis.needs_order(first) is expected

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from tests.unit.gradient_checks import SLOTS, adjoint_of_kernel, check, gradients_by_adjoint
 from tests.unit.ir_programs import build, call, kernel, region
+
 from warp._src.ir.builder import Builder
 from warp._src.ir.core import Function, Value
 from warp._src.ir.ops import Loop, ReverseLoop

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-
 from tests.unit.ir_programs import build, call
+
 from warp._src.ir.builder import Builder
 from warp._src.ir.core import Function, Value
 from warp._src.ir.traverse import definitions

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-
 from tests.unit.ir_programs import build, call, kernel, region, reverse_loop
+
 from warp._src.ir.builder import Builder
 from warp._src.ir.core import Function, Value
 from warp._src.ir.interp import run_function, run_kernel

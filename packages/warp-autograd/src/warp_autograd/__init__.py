@@ -1,4 +1,4 @@
-"""Reverse-mode differentiation for Warp: the tape.
+"""Reverse-mode differentiation for Warp: the tape, and tools to prove and debug gradients.
 
 The names are loaded when first used, because Warp imports this package to learn what it contributes.
 """
@@ -11,11 +11,39 @@ from typing import TYPE_CHECKING
 from warp_autograd._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from warp_autograd.finite_differences import jacobian_fd as jacobian_fd
+    from warp_autograd.gradient_checks import gradcheck as gradcheck
+    from warp_autograd.gradient_checks import gradcheck_tape as gradcheck_tape
+    from warp_autograd.jacobians import jacobian as jacobian
+    from warp_autograd.metadata import FunctionMetadata as FunctionMetadata
+    from warp_autograd.nan_hunt import NonFiniteGradient as NonFiniteGradient
+    from warp_autograd.nan_hunt import find_nonfinite as find_nonfinite
+    from warp_autograd.plot import jacobian_plot as jacobian_plot
     from warp_autograd.tape import Tape as Tape
 
-__all__ = ["Tape"]
+__all__ = [
+    "FunctionMetadata",
+    "NonFiniteGradient",
+    "Tape",
+    "find_nonfinite",
+    "gradcheck",
+    "gradcheck_tape",
+    "jacobian",
+    "jacobian_fd",
+    "jacobian_plot",
+]
 
-_HOMES = {"Tape": "warp_autograd.tape"}
+_HOMES = {
+    "FunctionMetadata": "warp_autograd.metadata",
+    "NonFiniteGradient": "warp_autograd.nan_hunt",
+    "Tape": "warp_autograd.tape",
+    "find_nonfinite": "warp_autograd.nan_hunt",
+    "gradcheck": "warp_autograd.gradient_checks",
+    "gradcheck_tape": "warp_autograd.gradient_checks",
+    "jacobian": "warp_autograd.jacobians",
+    "jacobian_fd": "warp_autograd.finite_differences",
+    "jacobian_plot": "warp_autograd.plot",
+}
 
 
 def __getattr__(name: str) -> object:

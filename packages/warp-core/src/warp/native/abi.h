@@ -45,7 +45,20 @@ struct wp_fault {
     wp_int64 item;
 };
 
-// dim is padded with 1; size is its product. slots is the largest number of checkpoints per loop, 0 for as many as the
+// What a taped launch keeps: fixed places, and a stream that grows; starts holds where in it each work item begins.
+// missing counts the bytes that could not be kept for want of memory.
+struct wp_record {
+    void* places;
+    wp_int64* starts;
+    char* stream;
+    wp_int64 used;
+    wp_int64 capacity;
+    wp_int64 missing;
+    wp_int32 is_full;
+    wp_int32 pad;
+};
+
+// record points to a wp_record, or is null. dim is padded with 1; size is its product. slots is the largest number of checkpoints per loop, 0 for as many as the
 // arena holds. The launcher fills in fault.
 struct wp_launch {
     wp_int64 size;
@@ -75,18 +88,40 @@ static_assert(sizeof(wp_fault) == 16, "wp_fault");
 static_assert(sizeof(wp_launch) == 80, "wp_launch");
 static_assert(sizeof(wp_worker) == 24, "wp_worker");
 
+// A lock in the memory of a fault: taking it gives the kind, giving it back stores one.
+#if WP_CUDA
+static inline __device__ wp_int32 wp_lock_fault(wp_fault* fault) {
+    const wp_int32 previous = atomicExch_system(&fault->kind, WP_FAULT_LOCKED);
+    __threadfence_system();
+    return previous;
+}
+static inline __device__ void wp_unlock_fault(wp_fault* fault, wp_int32 kind) {
+    __threadfence_system();
+    atomicExch_system(&fault->kind, kind);
+}
+#define WP_FAULT_FN static inline __device__
+#else
+static inline wp_int32 wp_lock_fault(wp_fault* fault) {
+    return __atomic_exchange_n(&fault->kind, WP_FAULT_LOCKED, __ATOMIC_ACQUIRE);
+}
+static inline void wp_unlock_fault(wp_fault* fault, wp_int32 kind) {
+    __atomic_store_n(&fault->kind, kind, __ATOMIC_RELEASE);
+}
+#define WP_FAULT_FN static inline
+#endif
+
 // Keep the fault of the lowest work item, whichever worker comes first, so that the message is the same every time.
-static inline void wp_raise_fault(const wp_launch* launch, wp_int32 kind, wp_int32 line, wp_int64 item) {
+WP_FAULT_FN void wp_raise_fault(const wp_launch* launch, wp_int32 kind, wp_int32 line, wp_int64 item) {
     wp_fault* fault = launch->fault;
     if (!fault) return;
-    wp_int32 previous = __atomic_exchange_n(&fault->kind, WP_FAULT_LOCKED, __ATOMIC_ACQUIRE);
-    while (previous == WP_FAULT_LOCKED) previous = __atomic_exchange_n(&fault->kind, WP_FAULT_LOCKED, __ATOMIC_ACQUIRE);
+    wp_int32 previous = wp_lock_fault(fault);
+    while (previous == WP_FAULT_LOCKED) previous = wp_lock_fault(fault);
     if (previous == WP_FAULT_NONE || item < fault->item) {
         fault->line = line;
         fault->item = item;
         previous = kind;
     }
-    __atomic_store_n(&fault->kind, previous, __ATOMIC_RELEASE);
+    wp_unlock_fault(fault, previous);
 }
 
 #endif

@@ -1,7 +1,8 @@
-// Elements of arrays by byte strides, views, and read-modify-write.
+// Elements of arrays by byte strides, and views.
 #ifndef WP_ARRAY_H
 #define WP_ARRAY_H
 #include "abi.h"
+#include "atomic.h"
 #include "core.h"
 
 namespace wp {
@@ -97,40 +98,6 @@ WP_FN bool is_packed(const wp_array& a, int axis, int64 size) {
     return a.strides[axis] == size && (!a.grad || a.grad_strides[axis] == size);
 }
 WP_FN void assume_packed(wp_array& a, int axis, int64 size) { a.strides[axis] = a.grad_strides[axis] = size; }
-
-// Read-modify-write, component by component; gives the old value. A kernel that uses these runs on one worker.
-#define WP_FETCH(name, expression)                                              \
-    template <class T> WP_FN T fetch_##name(T& target, const T& value) {        \
-        const T old = target;                                                   \
-        if constexpr (is_number<T>) {                                           \
-            target = (T)(expression);                                           \
-        } else {                                                                \
-            for (int i = 0; i < T::length; ++i) fetch_##name(target.c[i], value.c[i]); \
-        }                                                                       \
-        return old;                                                             \
-    }
-WP_FETCH(add, old + value)
-WP_FETCH(sub, old - value)
-WP_FETCH(min, value < old ? value : old)
-WP_FETCH(max, old < value ? value : old)
-WP_FETCH(and, old & value)
-WP_FETCH(or, old | value)
-WP_FETCH(xor, old ^ value)
-#undef WP_FETCH
-template <class T> WP_FN T fetch_exch(T& target, const T& value) {
-    const T old = target;
-    target = value;
-    return old;
-}
-template <class T> WP_FN T fetch_cas(T& target, const T& value, const T& expected) {
-    const T old = target;
-    if constexpr (is_number<T>) {
-        if (old == expected) target = value;
-    } else {
-        for (int i = 0; i < T::length; ++i) fetch_cas(target.c[i], value.c[i], expected.c[i]);
-    }
-    return old;
-}
 
 }  // namespace wp
 

@@ -21,8 +21,9 @@ WP_FN int64 treeverse_step(int64 length, int64 slots) {
     return step < 1 ? 1 : step;
 }
 
-// Each site of a kernel owns an equal part of the worker's arena: the bookkeeping, then the slots. The bookkeeping
-// is kept in this object and written back by `finish`, so that the loop and its reverse may stand in different blocks.
+// Each site of a kernel owns an equal part of the worker's arena (on a GPU, some memory of the thread): the bookkeeping,
+// then the slots. The bookkeeping is kept in this object and written back by `finish`, so that the loop and its reverse
+// may stand in different blocks.
 template <class State> struct checkpoints {
     struct slot {
         int64 at;
@@ -39,17 +40,22 @@ template <class State> struct checkpoints {
     int64 stride;
     int64 next;
 
-    WP_MEMBER checkpoints(const wp_launch* launch, const wp_worker* worker, int64 site, int64 sites) {
-        const int64 share = worker->arena_size / sites / 64 * 64;
-        home = (header*)((char*)worker->arena + site * share);
+    WP_MEMBER checkpoints(const wp_launch* launch, const wp_worker* worker, int64 site, int64 sites)
+        : checkpoints(launch, (char*)worker->arena + site * share(worker, sites), share(worker, sites)) {}
+
+    // In memory of the loop's own, aligned as the states are.
+    WP_MEMBER checkpoints(const wp_launch* launch, void* memory, int64 size) {
+        home = (header*)memory;
         slots = (slot*)(home + 1);
-        capacity = (share - (int64)sizeof(header)) / (int64)sizeof(slot);
+        capacity = (size - (int64)sizeof(header)) / (int64)sizeof(slot);
         if (launch->slots > 0 && launch->slots < capacity) capacity = launch->slots;
         if (capacity < 2) capacity = 2;
         count = 0;
         stride = 1;
         next = 0;
     }
+
+    WP_MEMBER static int64 share(const wp_worker* worker, int64 sites) { return worker->arena_size / sites / 64 * 64; }
 
     // -- forward ------------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 #ifndef WP_CORE_H
 #define WP_CORE_H
 
-#ifdef __CUDACC__
+#if WP_CUDA
 #define WP_FN static inline __device__
 #define WP_MEMBER __device__
 #else

@@ -3,13 +3,13 @@
 #define WP_SCALAR_H
 #include "core.h"
 
-#ifdef __CUDACC__
+#if WP_CUDA
 #define WP_LIBM(name) ::name
 #else
 #define WP_LIBM(name) wp_m.name
 #endif
 // Where these round in one instruction; elsewhere the compiler would call libm.
-#if defined(__SSE4_1__) || defined(__aarch64__) || defined(__CUDACC__)
+#if defined(__SSE4_1__) || defined(__aarch64__) || WP_CUDA
 #define WP_HAS_ROUNDING 1
 #else
 #define WP_HAS_ROUNDING 0

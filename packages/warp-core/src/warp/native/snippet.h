@@ -72,7 +72,40 @@ template <class T, int N> struct gradient_accessor {
     WP_MEMBER operator T*() { return data ? data : &lost(); }
 };
 
-#ifndef __CUDACC__
+#if WP_CUDA
+// The functions of the language itself, not the templates of the same names around this namespace.
+using ::abs;
+using ::acos;
+using ::asin;
+using ::atan;
+using ::atan2;
+using ::cbrt;
+using ::ceil;
+using ::cos;
+using ::cosh;
+using ::erf;
+using ::exp;
+using ::exp2;
+using ::expm1;
+using ::fabs;
+using ::floor;
+using ::fmod;
+using ::hypot;
+using ::log;
+using ::log10;
+using ::log1p;
+using ::log2;
+using ::max;
+using ::min;
+using ::pow;
+using ::round;
+using ::sin;
+using ::sinh;
+using ::sqrt;
+using ::tan;
+using ::tanh;
+using ::trunc;
+#else
 // The target decides the type, so that a literal of another type converts.
 template <class T> struct same { typedef T type; };
 template <class T> WP_FN T atomicAdd(T* target, typename same<T>::type value) { return fetch_add(*target, value); }

@@ -51,6 +51,10 @@ class Builtin:
     dtype, tensors as arrays of the type's shape. When duals run, all floats are `Dual`s and float tensors object
     arrays of them, so it keeps to operators and ufuncs. The caller silences NumPy's warnings and brings the result
     to its type.
+
+    `updates` names parameters that the call gives a new value, such as the state of a random number generator: these
+    values are results of the call after the others. A kernel's variable that is passed to such a parameter is
+    assigned the new value; whoever calls from Python gets the other results only.
     """
 
     name: str
@@ -65,12 +69,22 @@ class Builtin:
     bounded: bool  # its value is finite for finite arguments (sin, but not 1/x): no strong-zero test needed
     internal: bool  # not part of the public namespace
     sampling: Sampling
+    updates: tuple[str, ...] = ()
+    defaults: Mapping[str, int | float] = field(default_factory=dict)  # of trailing parameters
+
+    @property
+    def returned(self) -> tuple[Any, ...]:
+        """Patterns of the results without the new values of updated parameters."""
+        return self.results[: len(self.results) - len(self.updates)]
 
     @property
     def signature(self) -> str:
         """The signature in words, for messages and the reference page."""
-        parameters = ", ".join(f"{name}: {pattern_name(pattern)}" for name, pattern in self.parameters.items())
-        results = ", ".join(pattern_name(result) for result in self.results)
+        parameters = ", ".join(
+            f"{name}: {pattern_name(pattern)}" + (f" = {self.defaults[name]}" if name in self.defaults else "")
+            for name, pattern in self.parameters.items()
+        )
+        results = ", ".join(pattern_name(result) for result in self.returned)
         return f"{self.name}({parameters})" + (f" -> {results}" if results else "")
 
 
@@ -90,6 +104,10 @@ class Overload:
     @property
     def has_effects(self) -> bool:
         return self.builtin.has_effects
+
+    def defaults_after(self, count: int) -> list[int | float]:
+        """Give the defaults that stand for the arguments after the first `count`."""
+        return [self.builtin.defaults[name] for name in list(self.builtin.parameters)[count:]]
 
     @property
     def label(self) -> str:
@@ -128,21 +146,24 @@ def builtin(
     bounded: bool = False,
     internal: bool = False,
     sampling: Sampling | None = None,
+    updates: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Any]], Builtin]:
     """Declare a builtin from its stub and register it.
 
     `cpp` is C++ text with one `{parameter}` per argument, and `{T}` and the like for bound type variables'
-    C++ names. Several stubs may share a `name`: they are tried in the order of declaration.
+    C++ names; `{ret0}`, `{ret1}`, ... are the variables to assign where there are several results. Several stubs may
+    share a `name`: they are tried in the order of declaration. Defaults of the stub's last parameters are numbers.
     """
 
     def declare(stub: Callable[..., Any]) -> Builtin:
         hints = {name: _evaluate(text, stub.__globals__) for name, text in stub.__annotations__.items()}
         result = hints.pop("return", None)
         results = typing.get_args(result) if typing.get_origin(result) is tuple else (result,)
+        results = () if result is None else tuple(results)
         record = Builtin(
             name=name or stub.__name__,
             parameters=hints,
-            results=() if result is None else tuple(results),
+            results=(*results, *(hints[parameter] for parameter in updates)),
             cpp=cpp,
             adjoint=adjoint,
             reference=reference,
@@ -152,6 +173,8 @@ def builtin(
             bounded=bounded,
             internal=internal,
             sampling=sampling or Sampling(),
+            updates=updates,
+            defaults=_defaults(stub),
         )
         unknown = set(adjoint) - set(hints) if isinstance(adjoint, Mapping) else set()
         if unknown:
@@ -160,6 +183,11 @@ def builtin(
         return record
 
     return declare
+
+
+def _defaults(stub: Callable[..., Any]) -> dict[str, int | float]:
+    parameters = inspect.signature(stub).parameters.values()
+    return {parameter.name: parameter.default for parameter in parameters if parameter.default is not parameter.empty}
 
 
 def _evaluate(text: str, namespace: dict[str, Any]) -> Any:
@@ -171,9 +199,14 @@ def _evaluate(text: str, namespace: dict[str, Any]) -> Any:
 
 
 def overload_of(record: Builtin, args: Sequence[Type | Literal]) -> Overload | None:
-    """Instantiate one overload class for argument types, or give None if they do not match."""
-    if len(args) != len(record.parameters):
+    """Instantiate one overload class for argument types, or give None if they do not match.
+
+    Missing arguments at the end are literals, the defaults.
+    """
+    missing = list(record.parameters)[len(args) :]
+    if len(args) > len(record.parameters) or not all(name in record.defaults for name in missing):
         return None
+    args = [*args, *(Literal(record.defaults[name]) for name in missing)]
     bindings: Bindings = {}
     patterns = list(record.parameters.values())
     types: list[Type] = list(args)

@@ -13,7 +13,9 @@ from warp._src.builtins import (
     logic,
     matrices,
     memory,
+    noise,
     operators,
+    random,
     rotation,
     rounding,
     scalar,
@@ -38,6 +40,7 @@ def call_on_host(name: str, *args: Any) -> Any:
     takes the arguments.
     """
     overload = resolve(name, [_type_of(arg) for arg in args])
+    args = (*args, *overload.defaults_after(len(args)))
     values = [_value(arg, type) for arg, type in zip(args, overload.param_types, strict=True)]
     with np.errstate(all="ignore"):
         result = overload.builtin.reference(*values)
@@ -84,12 +87,13 @@ def _value(arg: Any, type: Type) -> Any:
 
 
 def _results(overload: Overload, result: Any) -> Any:
-    types = overload.result_types
-    if not types:
-        return None
-    if len(types) > 1:
-        return tuple(_result(type, value) for type, value in zip(types, result, strict=True))
-    return _result(types[0], result)
+    """Give the results without the new values of updated parameters."""
+    count = len(overload.builtin.returned)
+    values = result if len(overload.result_types) > 1 else (result,)
+    found = tuple(
+        _result(type, value) for type, value in zip(overload.result_types[:count], values[:count], strict=True)
+    )
+    return None if not found else found[0] if count == 1 else found
 
 
 def _result(type: Type, value: Any) -> Any:
@@ -113,6 +117,8 @@ _FAMILIES = (
     transforms,
     intrinsics,
     memory,
+    random,
+    noise,
 )
 
 PUBLIC: dict[str, Callable[..., Any]] = {

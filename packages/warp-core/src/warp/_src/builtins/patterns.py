@@ -32,6 +32,7 @@ from warp._src.types.tensors import Tensor, matrix, quaternion, transformation, 
 
 # Kinds of scalars that a type variable may stand for.
 F = TypeVar("F", float16, float32, float64)
+D = TypeVar("D", float32, float64)
 I = TypeVar("I", int8, int16, int32, int64, uint8, uint16, uint32, uint64)  # noqa: E741 - a kind, like its neighbours
 S = TypeVar("S", float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64)
 # Any scalar, bool included; any type at all.
@@ -156,9 +157,14 @@ def accepts_scalar(pattern: Any, bindings: Bindings, kind: str, default: type[Sc
 def pattern_name(pattern: Any) -> str:
     """Spell a pattern for messages and documentation: "vector(length=N, dtype=Float)"."""
     if isinstance(pattern, TypeVar):
-        return {"F": "Float", "I": "Int", "S": "Scalar", "A": "Scalar or bool", "B": "Int or bool"}.get(
-            pattern.__name__, pattern.__name__
-        )
+        return {
+            "F": "Float",
+            "D": "float32 or float64",
+            "I": "Int",
+            "S": "Scalar",
+            "A": "Scalar or bool",
+            "B": "Int or bool",
+        }.get(pattern.__name__, pattern.__name__)
     origin = typing.get_origin(pattern)
     if origin is None:
         return str(getattr(pattern, "name", pattern))
@@ -181,6 +187,7 @@ __all__ = [
     "B",
     "Bindings",
     "C",
+    "D",
     "F",
     "Four",
     "I",

@@ -42,7 +42,7 @@ def define_function(unit: Unit, function: Function) -> str:
     for index, value in enumerate(body.region(function.body)):
         body.line(f"ret{index} = {body.name(value)};")
     plain = name.removeprefix("wp::")
-    unit.definitions.append("\n".join([f"WP_FN void {plain}({', '.join(parameters)}) {{", *body.lines, "}"]))
+    unit.definitions.append("\n".join([f"WP_FN void {plain}({', '.join(parameters)}) {{", *body.text(), "}"]))
     return name
 
 

@@ -13,6 +13,13 @@ from warp.errors import CompileError
 # What a worker's arena holds at least (runtime.cpp), and what the bookkeeping of one site takes.
 ARENA_SIZE = 1 << 20
 HEADER_SIZE = 64
+# A GPU thread keeps about 1 KiB of checkpoints for each site, within bounds on their number: local memory is set aside
+# for every thread that the device can hold.
+_THREAD_SIZE = 1024
+_FEWEST_SLOTS = 8
+_MOST_SLOTS = 64
+_MOST_THREAD_SIZE = 1 << 16
+_ALIGNMENT = 16
 
 
 @emitter(If)
@@ -111,23 +118,52 @@ def _restore(body: Body, op: ReverseLoop, slots: str, state: str, step: str) -> 
 
 def _checkpoints(body: Body, op: Loop | ReverseLoop, types: Sequence[object]) -> tuple[str, str]:
     """Declare the state's struct and the object that keeps checkpoints; gives the names of both."""
-    _check_size(op, types, body.unit.site_count)
     site = body.unit.site(body.function, op)
+    if body.unit.options.target == "cuda":
+        place = _storage(body, op, site, types)
+    else:
+        _check_size(op, types, body.unit.site_count)
+        place = f"worker, {site}, {body.unit.site_count}"
     state = body.fresh("state")
     fields = " ".join(f"{body.unit.type(type)} s{index};" for index, type in enumerate(types))
     body.line(f"struct {state} {{ {fields} }};")
     slots = body.fresh("checkpoints")
-    body.line(f"wp::checkpoints<{state}> {slots}(launch, worker, {site}, {body.unit.site_count});")
+    body.line(f"wp::checkpoints<{state}> {slots}(launch, {place});")
     return slots, state
 
 
+def _storage(body: Body, op: Loop | ReverseLoop, site: int, types: Sequence[object]) -> str:
+    """Declare the checkpoints of a site in the thread's own memory, once for the loop and its reverse."""
+    slot = _slot_size(types)
+    if 2 * slot > _MOST_THREAD_SIZE:
+        raise _too_large(op, types, _MOST_THREAD_SIZE)
+    wanted = min(max(_THREAD_SIZE // slot, _FEWEST_SLOTS), _MOST_SLOTS)
+    capacity = min(wanted, _MOST_THREAD_SIZE // slot)
+    name = f"site{site}"
+    body.storage[name] = f"alignas({_ALIGNMENT}) unsigned char {name}[{HEADER_SIZE + capacity * slot}];"
+    return f"{name}, sizeof({name})"
+
+
 def _check_size(op: Loop | ReverseLoop, types: Sequence[object], sites: int) -> None:
-    size = 8
+    if 2 * _slot_size(types) + HEADER_SIZE > ARENA_SIZE // sites // 64 * 64:
+        raise _too_large(op, types, ARENA_SIZE // sites)
+
+
+def _too_large(op: Loop | ReverseLoop, types: Sequence[object], limit: int) -> CompileError:
+    return CompileError(
+        f"{op.loc}: this loop carries {_state_size(types)} bytes that its gradient needs from one iteration to the "
+        f"next; two such states must fit into {limit} bytes. Keep large data in arrays"
+    )
+
+
+def _slot_size(types: Sequence[object]) -> int:
+    """Give the size of a state with its iteration number, in bytes."""
+    return 8 + -(-_state_size(types) // 8) * 8
+
+
+def _state_size(types: Sequence[object]) -> int:
+    size = 0
     for type in types:
         alignment = align_of(type)
         size = -(-size // alignment) * alignment + size_of(type)
-    if 2 * -(-size // 8) * 8 + HEADER_SIZE > ARENA_SIZE // sites // 64 * 64:
-        raise CompileError(
-            f"{op.loc}: this loop carries {size - 8} bytes that its gradient needs from one iteration to the next; "
-            f"two such states must fit into {ARENA_SIZE // sites} bytes. Keep large data in arrays"
-        )
+    return size

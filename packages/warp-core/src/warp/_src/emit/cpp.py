@@ -10,6 +10,7 @@ from warp._src.emit.callees import hoist_gradient_tests
 from warp._src.emit.cstyle import Body
 from warp._src.emit.options import EmitOptions
 from warp._src.emit.prelude import prelude
+from warp._src.emit.records import emit_record_begin
 from warp._src.emit.unit import Unit, functions_below
 from warp._src.ir.core import Function, Value
 from warp._src.ir.ops import Invoke, Loop, ReverseLoop, ThreadIndex
@@ -27,13 +28,14 @@ def emit_kernel(function: Function, options: EmitOptions) -> str:
     """
     unit = Unit(function, options)
     run = _run_function(unit, function)
-    arguments = _arguments_struct(unit, function)
+    arguments = arguments_struct(unit, function)
     code = "\n\n".join([*unit.structs.values(), *unit.definitions, arguments, run])
     text = f"namespace wp {{\n\n{code}\n\n}}  // namespace wp\n\n{_entry(unit, function)}"
     return f"{prelude(text, frozenset(unit.kinds), options.libm)}\n{text}"
 
 
-def _arguments_struct(unit: Unit, function: Function) -> str:
+def arguments_struct(unit: Unit, function: Function) -> str:
+    """Define the struct that holds the arguments in the order of the parameters."""
     fields = [f"    {unit.type(param.type)} p{index};" for index, param in enumerate(function.params)]
     return "\n".join(["struct arguments {", *fields, "};"])
 
@@ -95,10 +97,8 @@ def _run_function(unit: Unit, function: Function) -> str:
         body.line(f"{body.name(param)}.data = data{index};")
         body.line(f"{body.name(param)}.grad = grad{index};")
     hoist_gradient_tests(body)
-    dimensions = max((_dimensions(below) for below in functions_below(function)), default=0)
-    if any(isinstance(op, Invoke) for op in function.walk()):
-        for axis in range(dimensions, 4):
-            body.line(f"const wp::int32 tid{axis} = 0;")
+    dimensions = dimensions_of(function)
+    declare_missing_coordinates(body, dimensions)
     (_descending if options.descending else _ascending)(body, dimensions)
     head = (
         "WP_FN void run(wp_int64 begin, wp_int64 end, const wp_launch* launch, const arguments& p, "
@@ -108,9 +108,17 @@ def _run_function(unit: Unit, function: Function) -> str:
     return "\n".join([*template, head, *body.lines, "}"])
 
 
-def _dimensions(function: Function) -> int:
-    """Give the number of coordinates that a function asks for itself."""
-    return max((len(op.results) for op in function.walk() if isinstance(op, ThreadIndex)), default=0)
+def dimensions_of(function: Function) -> int:
+    """Give the number of coordinates that a kernel and what it calls ask for."""
+    asked = (op for below in functions_below(function) for op in below.walk() if isinstance(op, ThreadIndex))
+    return max((len(op.results) for op in asked), default=0)
+
+
+def declare_missing_coordinates(body: Body, dimensions: int) -> None:
+    """Declare the coordinates that nobody asks for but that every callee gets."""
+    if any(isinstance(op, Invoke) for op in body.function.walk()):
+        for axis in range(dimensions, 4):
+            body.line(f"const wp::int32 tid{axis} = 0;")
 
 
 def _emit_parameters(body: Body, function: Function, is_specialised: bool) -> None:
@@ -194,4 +202,5 @@ def _emit_item(body: Body, dimensions: int, last: int = -1) -> None:
     for axis in range(dimensions):
         if axis != last:
             body.line(f"const wp::int32 tid{axis} = (wp::int32)x{axis};")
+    emit_record_begin(body, body.function)
     body.region(body.function.body)

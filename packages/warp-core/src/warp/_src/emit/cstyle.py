@@ -41,6 +41,7 @@ class Body:
         self.lines: list[str] = []
         self.names: dict[Value, str] = {}
         self.hoisted: dict[Value, str] = {}  # arrays to the names of their has-gradient tests
+        self.storage: dict[str, str] = {}  # memory that the function needs from its start, by name: declarations
         self._depth = depth
         self._count = 0
         self._reusable: set[Value] = set()  # aggregates that nothing reads after the operation being emitted
@@ -76,6 +77,10 @@ class Body:
         self._count += 1
         hint = plain_name(hint)
         return f"v{self._count}_{hint}" if hint else f"v{self._count}"
+
+    def text(self) -> list[str]:
+        """Give all lines, the declarations of storage first."""
+        return [*(INDENT + declaration for declaration in self.storage.values()), *self.lines]
 
     # -- values ----------------------------------------------------------------------------------------
 
@@ -270,7 +275,8 @@ def _printf(body: Body, op: Call) -> None:
         text = body.name(operand)
         is_widened = is_float(operand.type) and operand.type.size < 8
         arguments.append(f"(double){text}" if is_widened else text)
-    body.line(f"wp_m.printf({', '.join(arguments)});")
+    function = "::printf" if body.unit.options.target == "cuda" else "wp_m.printf"
+    body.line(f"{function}({', '.join(arguments)});")
 
 
 def cpp_string(text: str) -> str:

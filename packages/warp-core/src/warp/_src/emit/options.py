@@ -13,7 +13,8 @@ class EmitOptions:
     `libm` is the text that declares the table `wp_m` and `wp_bind`. `entry` is the exported function. `debug`
     adds checks of bounds and integer division. `descending` runs the work items from the last to the first.
     `verify_fp` reports results that are not finite. `restrict` names parameters, all of them arrays, whose memory
-    no other access overlaps. `specialise` emits small kernels twice, for packed and for strided arrays.
+    no other access overlaps. `specialise` emits small kernels twice, for packed and for strided arrays. `target`
+    is the language: C++ for the CPU or CUDA C++, where `libm`, `descending`, `restrict` and `specialise` say nothing.
     """
 
     libm: str
@@ -23,3 +24,4 @@ class EmitOptions:
     verify_fp: bool = False
     restrict: frozenset[str] = frozenset()
     specialise: bool = True
+    target: Literal["cpu", "cuda"] = "cpu"

@@ -10,7 +10,8 @@ from typing import Final
 from warp._src.types.scalars import SCALARS
 
 NATIVE_DIRECTORY: Final = Path(__file__).resolve().parents[2] / "native"
-_FOUNDATION: Final = ("freestanding.h", "abi.h")
+_FOUNDATIONS: Final = {"cpu": ("freestanding.h", "abi.h"), "cuda": ("device.h", "abi.h")}
+_FOUNDATION: Final = frozenset(name for names in _FOUNDATIONS.values() for name in names)
 # A header of functions for a kind of type is left out when no value of that kind occurs, whatever the names.
 _KINDS: Final = {"half.h": "half", "linalg.h": "tensor", "rotation.h": "rotation", "snippet.h": "snippet"}
 _INCLUDE: Final = re.compile(r'^#include "(\w+\.h)"\n', re.MULTILINE)
@@ -21,7 +22,7 @@ _USED: Final = re.compile(r"wp::(\w+)")
 _TYPES: Final = frozenset({"vec", "mat", "quat", "transform", "half"}.union(scalar.name for scalar in SCALARS))
 
 
-def prelude(text: str, kinds: frozenset[str], libm: str) -> str:
+def prelude(text: str, kinds: frozenset[str], libm: str, target: str = "cpu") -> str:
     """Give the headers for kernel code `text`; `kinds` are those of "half", "tensor", "rotation", "snippet" in it."""
     used = set(_USED.findall(text)) - _TYPES
     chosen = ["core.h", *sorted(f"{kind}.h" for kind in kinds & {"half", "snippet"}), "array.h"]
@@ -31,7 +32,7 @@ def prelude(text: str, kinds: frozenset[str], libm: str) -> str:
     ordered: dict[str, None] = {}
     for name in chosen:
         _append(name, ordered)
-    return "\n".join([*map(_body, _FOUNDATION), libm, *map(_body, ordered)])
+    return "\n".join([*map(_body, _FOUNDATIONS[target]), libm, *map(_body, ordered)])
 
 
 def _append(name: str, ordered: dict[str, None]) -> None:

@@ -78,8 +78,8 @@ def _struct_functions(name: str, type: Any) -> Iterator[str]:
     """Addition and the test for finite values, field by field, as scalars and tensors have them."""
     numeric = {field_name(field): kind for field, kind in type.fields.items() if not is_array(kind)}
     yield f"WP_FN {name} fetch_add({name}& target, const {name}& value) {{"
-    yield f"    const {name} old = target;"
-    yield from (f"    fetch_add(target.{field}, value.{field});" for field in numeric)
+    yield f"    {name} old = target;"
+    yield from (f"    old.{field} = fetch_add(target.{field}, value.{field});" for field in numeric)
     yield "    return old;\n}"
     test = " && ".join(f"is_finite_value(x.{field})" for field in numeric) or "true"
     yield f"WP_FN bool is_finite_value(const {name}& x) {{ return {test}; }}"

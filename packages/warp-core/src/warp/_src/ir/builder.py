@@ -22,6 +22,9 @@ from warp._src.ir.ops import (
     Native,
     Op,
     Path,
+    Recall,
+    Record,
+    RecordStart,
     Space,
     Store,
     ThreadIndex,
@@ -193,6 +196,21 @@ class Builder:
             kind=kind,
         )
         return self._one(op)
+
+    # -- records ---------------------------------------------------------------------------------------
+
+    def record(self, value: Value, offset: int | None) -> None:
+        self.append(Record(loc=self.loc, operands=(value,), offset=offset))
+
+    def recall(self, type: Type, position: Value | int, name: str = "") -> Value:
+        """A recorded value: from a fixed offset or from a position in the stream."""
+        result = Value(type, name)
+        if isinstance(position, int):
+            return self._one(Recall(loc=self.loc, results=(result,), offset=position))
+        return self._one(Recall(loc=self.loc, results=(result,), operands=(position,), offset=None))
+
+    def record_start(self) -> Value:
+        return self._one(RecordStart(loc=self.loc, results=(Value(int64, "position"),)))
 
     # -- control ---------------------------------------------------------------------------------------
 

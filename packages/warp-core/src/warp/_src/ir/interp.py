@@ -18,7 +18,8 @@ from warp._src.ir.frame import Frame, State
 from warp._src.ir.interp_control import CONTROL
 from warp._src.ir.interp_memory import MEMORY
 from warp._src.ir.interp_values import VALUES
-from warp._src.ir.memory import as_argument
+from warp._src.ir.memory import Records, as_argument
+from warp._src.ir.ops import Record
 from warp._src.ir.typed import Lift
 
 
@@ -33,8 +34,11 @@ class Interpreter:
         slots: int | None = None,
         trace: list[Any] | None = None,
         natives: Mapping[str, Callable[..., Any]] | None = None,
+        records: Records | None = None,
     ) -> None:
         self.function = function
+        self.records = records if records is not None else Records()
+        self._keeps = any(isinstance(op, Record) for op in function.walk())
         self.lift = lift
         self.slots = slots
         self.trace = trace if trace is not None else []
@@ -60,6 +64,8 @@ class Interpreter:
     def call(self, args: Sequence[Any], thread: tuple[int, ...] = ()) -> State:
         """Run one work item and give the results of the function."""
         self.thread = thread
+        if self._keeps:
+            self.records.starts[thread] = self.records.end
         frame: Frame = [None] * len(self._numbers)
         for place, arg in zip(self._params, args, strict=True):
             frame[place] = arg
@@ -101,14 +107,16 @@ def run_kernel(
     slots: int | None = None,
     trace: list[Any] | None = None,
     natives: Mapping[str, Callable[..., Any]] | None = None,
+    records: Records | None = None,
 ) -> None:
     """Run a kernel over `dim` work items, in ascending or descending order; arrays are changed in place.
 
     Arrays are `ArrayCell`s, or ndarrays without gradient. `trace` collects (name, attributes, operands) of
     builtins with effects, such as printf. `natives` gives Python functions for native snippets by name.
+    `records` receives what a taped kernel keeps, and gives it to its adjoint.
     Raises LaunchError with the line for an index out of range and for an opaque native function.
     """
-    interpreter = Interpreter(function, lift=lift, slots=slots, trace=trace, natives=natives)
+    interpreter = Interpreter(function, lift=lift, slots=slots, trace=trace, natives=natives, records=records)
     values = list(args)
     if lift is None:
         values = [as_argument(arg, param.type) for arg, param in zip(args, function.params, strict=True)]

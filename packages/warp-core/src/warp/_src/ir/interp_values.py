@@ -6,10 +6,24 @@ import itertools
 from typing import TYPE_CHECKING
 
 from warp._src.ir.frame import Frame, Step, Translator, checked, move, path_steps
-from warp._src.ir.memory import extract, insert
-from warp._src.ir.ops import Call, Cast, Const, Construct, Extract, Insert, Invoke, Native, Op, ThreadIndex
+from warp._src.ir.memory import extract, insert, record_size
+from warp._src.ir.ops import (
+    Call,
+    Cast,
+    Const,
+    Construct,
+    Extract,
+    Insert,
+    Invoke,
+    Native,
+    Op,
+    Recall,
+    Record,
+    RecordStart,
+    ThreadIndex,
+)
 from warp._src.ir.typed import caster, construct, wrapper, zero
-from warp._src.types.scalars import int32
+from warp._src.types.scalars import int32, int64
 from warp.errors import LaunchError
 
 if TYPE_CHECKING:
@@ -82,6 +96,43 @@ def _thread_index(interpreter: Interpreter, op: ThreadIndex) -> Step:
     return step
 
 
+def _record(interpreter: Interpreter, op: Record) -> Step:
+    value, size = interpreter.place(op.operands[0]), record_size(op.operands[0].type)
+
+    def step(frame: Frame) -> None:
+        records = interpreter.records
+        if op.offset is not None:
+            records.fixed[interpreter.thread, op.offset] = frame[value]
+        else:
+            records.stream[records.end] = frame[value]
+            records.end += size
+
+    return step
+
+
+def _recall(interpreter: Interpreter, op: Recall) -> Step:
+    at, operands = interpreter.place(op.result), interpreter.places(op.operands)
+
+    def step(frame: Frame) -> None:
+        records = interpreter.records
+        if op.offset is not None:
+            frame[at] = records.fixed[interpreter.thread, op.offset]
+        else:
+            frame[at] = records.stream[int(frame[operands[0]])]
+
+    return step
+
+
+def _record_start(interpreter: Interpreter, op: RecordStart) -> Step:
+    at = interpreter.place(op.result)
+
+    def step(frame: Frame) -> None:
+        records = interpreter.records
+        frame[at] = int64.dtype.type(records.starts[interpreter.thread])
+
+    return step
+
+
 def _call(interpreter: Interpreter, op: Call) -> Step:
     operands, results = interpreter.places(op.operands), interpreter.places(op.results)
     name, reference, attributes = op.builtin.name, op.builtin.builtin.reference, op.attributes
@@ -145,6 +196,9 @@ VALUES: dict[type[Op], Translator] = {
     Extract: _extract,
     Insert: _insert,
     ThreadIndex: _thread_index,
+    Record: _record,
+    Recall: _recall,
+    RecordStart: _record_start,
     Call: _call,
     Invoke: _invoke,
     Native: _native,

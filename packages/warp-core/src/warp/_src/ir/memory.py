@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from warp._src.ir.core import Type
 from warp._src.types.scalars import is_scalar
-from warp._src.types.signature import is_array, is_tensor
+from warp._src.types.signature import is_array, is_tensor, size_of
 
 # Anything NumPy; the interpreter does not know element types statically.
 Memory = Any
@@ -78,6 +78,21 @@ class ArrayCell:
         at = self.locate(indices)
         gradient = None if self.gradient is None else self.gradient[at]
         return replace(self, primal=self.primal[at], gradient=gradient, indices=self.indices[len(at) :])
+
+
+def record_size(type: Type) -> int:
+    """Bytes that a recorded value takes: its size rounded up so that the next one is aligned."""
+    return -(-size_of(type) // 8) * 8
+
+
+@dataclass
+class Records:
+    """What a taped launch keeps: values by thread and offset, and a stream with each thread's start."""
+
+    fixed: dict[tuple[tuple[int, ...], int], Any] = field(default_factory=dict)
+    stream: dict[int, Any] = field(default_factory=dict)
+    starts: dict[tuple[int, ...], int] = field(default_factory=dict)
+    end: int = 0
 
 
 def component_index(step: int | str, aggregate: Any) -> Any:

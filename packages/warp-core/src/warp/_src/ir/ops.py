@@ -9,6 +9,7 @@
 | Native | a snippet with its adjoint and replay texts | every array it gets: read and written |
 | View | array and leading indices to an array of lower rank | none |
 | Load, Store, Atomic | an array element, or a component of it, in primal or gradient space | read; write; both |
+| Record, Recall, RecordStart | values kept by the taped forward launch for its adjoint | keeps; none |
 | If | condition and two regions to results | union |
 | Loop | carried values, optional condition region, body | union |
 | ReverseLoop | the reverse sweep of a Loop over states that are recomputed from checkpoints | union |
@@ -159,6 +160,7 @@ class Load(Op):
     path: Path = ()
     space: Space = Space.PRIMAL
     hazard: str = ""  # why the value that was read cannot be read again after the kernel ran
+    record_id: int | None = None  # number of the value among those that may have to be recorded
 
     @property
     def array(self) -> Value:
@@ -210,11 +212,38 @@ class Atomic(Store):
     """
 
     kind: str
+    record_id: int | None = None  # as for Load, of the old value
 
     @property
     def path_indices(self) -> tuple[Value, ...]:
         rest = self.operands[2 + self.rank :]
         return rest[:-1] if self.kind == "cas" else rest
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Record(Op):
+    """Keep the operand for the backward pass.
+
+    It goes to the thread's fixed place at `offset`, in bytes, or, if that is None, to the end of the stream.
+    """
+
+    offset: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Recall(Op):
+    """A value that the forward launch kept.
+
+    It comes from the thread's fixed place at `offset` or, if that is None, from the stream at the position that
+    is the operand.
+    """
+
+    offset: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class RecordStart(Op):
+    """Position in the stream, int64, at which the thread's first value lies."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -311,7 +340,7 @@ def has_effects(op: Op) -> bool:
 
     A load has no effect in this sense.
     """
-    if isinstance(op, (Store, Native)):
+    if isinstance(op, (Store, Native, Record)):
         return True
     if isinstance(op, Call):
         return bool(op.builtin.has_effects)
@@ -336,6 +365,9 @@ __all__ = [
     "Native",
     "Op",
     "Path",
+    "Recall",
+    "Record",
+    "RecordStart",
     "ReverseLoop",
     "Space",
     "Store",

@@ -21,6 +21,9 @@ from warp._src.ir.ops import (
     Native,
     Op,
     Path,
+    Recall,
+    Record,
+    RecordStart,
     ReverseLoop,
     Store,
     ThreadIndex,
@@ -206,6 +209,19 @@ def _check_insert(op: Insert) -> None:
     _expect_types("the results", op.results, [aggregate.type])
 
 
+def _check_record(op: Record) -> None:
+    _operands(op, 1)
+
+
+def _check_recall(op: Recall) -> None:
+    _expect_types("the position", op.operands, () if op.offset is not None else (int64,))
+    _expect(len(op.results) == 1, f"has {len(op.results)} results")
+
+
+def _check_record_start(op: RecordStart) -> None:
+    _expect_types("the results", op.results, (int64,))
+
+
 def _check_thread_index(op: ThreadIndex) -> None:
     _expect(not op.operands, "has operands")
     _expect(1 <= len(op.results) <= MAX_DIMENSIONS, f"has {len(op.results)} results")
@@ -310,6 +326,9 @@ _CHECKS: dict[type[Op], Callable[[Any], Regions | None]] = {
     Extract: _check_extract,
     Insert: _check_insert,
     ThreadIndex: _check_thread_index,
+    Record: _check_record,
+    Recall: _check_recall,
+    RecordStart: _check_record_start,
     Call: _check_call,
     Invoke: _check_invoke,
     Native: _check_native,

@@ -108,15 +108,28 @@ def assigned(body: Sequence[ast.stmt]) -> list[str]:
 
 def call_arguments(nodes: Sequence[ast.AST]) -> list[str]:
     """Variables of which a part is passed to a call, which may change it."""
+    return _arguments(nodes, None)
+
+
+def arguments_of_calls(nodes: Sequence[ast.AST], names: frozenset[str]) -> list[str]:
+    """Variables of which a part is passed to a call of a function of one of some names."""
+    return _arguments(nodes, names)
+
+
+def _arguments(nodes: Sequence[ast.AST], names: frozenset[str] | None) -> list[str]:
     found: dict[str, None] = {}
     for root in nodes:
         for node in ast.walk(root):
-            if isinstance(node, ast.Call):
+            if isinstance(node, ast.Call) and (names is None or _last_name(node.func) in names):
                 for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
                     name = root_name(argument)
                     if name is not None:
                         found[name] = None
     return list(found)
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def has_jump(body: Sequence[ast.stmt], kind: type[ast.Break] | type[ast.Continue]) -> bool:

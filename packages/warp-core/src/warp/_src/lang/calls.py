@@ -13,7 +13,7 @@ from warp._src.lang.arguments import Arguments
 from warp._src.lang.construct import constructed
 from warp._src.lang.context import Context
 from warp._src.lang.intrinsics import HANDLERS, RAW_HANDLERS
-from warp._src.lang.invoke import invoke
+from warp._src.lang.invoke import invoke, unpacked_results, write_back
 from warp._src.lang.objects import Function, Kernel
 from warp._src.lang.operands import Known, Operand, Unsettled, spelled
 from warp._src.types.scalars import scalar_from
@@ -107,7 +107,21 @@ def _builtin(context: Context, name: str, arguments: Arguments) -> Operand:
             if len(args) == 2
             else context.call(name, args, arguments.node)
         )
+    if any(record.updates for record in REGISTRY.get(name, ())):
+        return _updating(context, name, args, arguments)
     return context.call(name, args, arguments.node)
+
+
+def _updating(context: Context, name: str, args: Sequence[Operand], arguments: Arguments) -> Operand:
+    """Call a builtin that gives variables new values, and assign these."""
+    overload, results = context.call_overload(name, args, arguments.node)
+    record = overload.builtin
+    nodes = dict(zip(record.parameters, arguments.node.args, strict=False))
+    nodes.update((keyword.arg, keyword.value) for keyword in arguments.node.keywords if keyword.arg)
+    count = len(record.returned)
+    for parameter, value in zip(record.updates, results[count:], strict=True):
+        write_back(context, nodes.get(parameter), value)
+    return unpacked_results(results[:count])
 
 
 _FOLDED: dict[str, Callable[..., Any]] = {"min": min, "max": max, "abs": abs}
@@ -118,8 +132,9 @@ def _by_position(context: Context, name: str, arguments: Arguments) -> Sequence[
     count = len(arguments.args)
     for record in REGISTRY.get(name, ()):
         rest = list(record.parameters)[count:]
-        if set(rest) == set(arguments.keywords):
-            return (*arguments.args, *(arguments.keywords[parameter] for parameter in rest))
+        if set(rest) - set(record.defaults) <= set(arguments.keywords) <= set(rest):
+            defaults = {name: Literal(number) for name, number in record.defaults.items()}
+            return (*arguments.args, *({**defaults, **arguments.keywords}[parameter] for parameter in rest))
     known = "\n".join(f"    {record.signature}" for record in REGISTRY.get(name, ()))
     raise context.error(
         KernelTypeError,

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from warp._src.builtins.declare import Literal, resolve
+from warp._src.builtins.declare import Literal, Overload, resolve
 from warp._src.ir.builder import Builder
 from warp._src.ir.core import Type, Value
 from warp._src.lang.analysis import Liveness
@@ -164,19 +164,26 @@ class Context:
 
     def call(self, name: str, operands: Sequence[Operand], node: ast.AST, attributes: tuple[Any, ...] = ()) -> Operand:
         """Call a builtin; literals adopt the types of their neighbours. Errors show the place of `node`."""
+        _, results = self.call_overload(name, operands, node, attributes)
+        return results[0] if len(results) == 1 else results
+
+    def call_overload(
+        self, name: str, operands: Sequence[Operand], node: ast.AST, attributes: tuple[Any, ...] = ()
+    ) -> tuple[Overload, tuple[Value, ...]]:
+        """Call a builtin as `call` does; gives the overload that was chosen and all results."""
         types = [operand if isinstance(operand, Literal) else self._type(operand, node) for operand in operands]
         try:
             overload = resolve(name, types)
         except CompileError as error:
             message = self._mixing(name, operands) or str(error)
             raise self.error(type(error), message, node, mixing_hint(types)) from error
+        given = [*operands, *map(Literal, overload.defaults_after(len(operands)))]
         with self.at(node):
             values = [
                 self.converted(operand, wanted, node, f"an argument of '{name}'")
-                for operand, wanted in zip(operands, overload.param_types, strict=True)
+                for operand, wanted in zip(given, overload.param_types, strict=True)
             ]
-            results = self.builder.call(overload, values, attributes)
-        return results[0] if len(results) == 1 else results
+            return overload, self.builder.call(overload, values, attributes)
 
     def _type(self, operand: Operand, node: ast.AST) -> Type:
         return bool_ if is_truth(operand) else self.value(operand, node).type

@@ -36,23 +36,26 @@ def invoke(context: Context, function: Function, arguments: Arguments) -> Operan
     count = len(results) - len(target.changed)
     positions = [index for index, operand in enumerate(operands) if _is_value(operand)]
     for result, changed in zip(results[count:], target.changed, strict=True):
-        _write_back(context, nodes[positions[changed]], result)
-    return _unpacked(results[:count])
+        write_back(context, nodes[positions[changed]], result)
+    return unpacked_results(results[:count])
 
 
 def _is_value(operand: Operand) -> bool:
     return isinstance(operand, (Value, Literal)) or is_truth(operand)
 
 
-def _unpacked(results: Sequence[Value]) -> Operand:
+def unpacked_results(results: Sequence[Value]) -> Operand:
+    """Give what a call evaluates to: nothing, a value or a tuple."""
     if not results:
         return Known(None)
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _write_back(context: Context, node: ast.expr | None, value: Value) -> None:
+def write_back(context: Context, node: ast.expr | None, value: Value) -> None:
     """Give the caller's variable the value that the callee left in its parameter."""
-    if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
+    if isinstance(node, ast.Name) and isinstance(context.scope.names.get(node.id), Literal):
+        context.scope.names[node.id] = value
+    elif isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
         place = context.hooks.place(context, node)
         if isinstance(place, Place) and place.name is not None and place.indices is None:
             place.write(context, value, node)
@@ -75,7 +78,7 @@ def _native(context: Context, overload: Overload, operands: Sequence[Operand], n
     results = context.builder.native(
         names, values, result, native.snippet, native.adjoint, native.replay, overload.name
     )
-    return _unpacked(results)
+    return unpacked_results(results)
 
 
 def _type_for(parameter: Parameter, operand: Operand) -> Any:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from warp._src.builtins.declare import Literal
+from warp._src.builtins.declare import REGISTRY, Literal
 from warp._src.ir.core import Region, Type, Value
 from warp._src.lang import analysis, operators
 from warp._src.lang.assign import assign_to, unpacked
@@ -18,6 +19,10 @@ from warp._src.lang.scope import ADJOINT, BREAK, CONTINUE, FLAGS, NO, RESULT, RE
 from warp._src.types.scalars import bool_, int32, int64, is_int, is_scalar
 from warp._src.types.signature import is_array, type_name
 from warp.errors import KernelTypeError
+
+
+# Builtins that give a variable a new value, a scalar one too.
+_UPDATING = frozenset(name for name, records in REGISTRY.items() if any(record.updates for record in records))
 
 
 @dataclass
@@ -242,6 +247,7 @@ def _choose_carried(context: Context, plan: _Plan) -> None:
         operand = scope.names.get(name)
         if isinstance(operand, Value) and not is_scalar(operand.type) and not is_array(operand.type):
             names.append(name)
+    names += analysis.arguments_of_calls([node], _updating_names(context))
     plan.candidates = [name for name in dict.fromkeys(names) if name in needed or name.startswith("$")]
     for name in plan.candidates:
         operand = scope.names.get(name)
@@ -251,6 +257,13 @@ def _choose_carried(context: Context, plan: _Plan) -> None:
             plan.entering[name] = operand.default
         elif operand is not None and is_truth(operand):
             plan.entering[name] = bool_
+
+
+def _updating_names(context: Context) -> frozenset[str]:
+    """Names under which the kernel sees builtins that give a variable a new value."""
+    things = context.names.namespace().items()
+    builtins = {name: getattr(thing, "__warp_builtin__", "") for name, thing in things if inspect.isfunction(thing)}
+    return _UPDATING.union(name for name, builtin in builtins.items() if builtin in _UPDATING)
 
 
 def _settle_types(context: Context, plan: _Plan) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from typing import Any
 
 from warp._src.array.array import array
 from warp._src.array.indexed import indexedarray
 from warp._src.launch.bind import Binder, arrays_in, captured
-from warp._src.launch.program import BackwardEntry, Program, executor
+from warp._src.launch.program import BackwardEntry, Program, Variant, executor
 from warp._src.recording.recorder import Recordable
 from warp._src.runtime.cpu import pack_launch
 from warp._src.runtime.device import Device
-from warp.errors import ArgumentError
+from warp._src.runtime.record import LaunchRecord
+from warp.errors import ArgumentError, AutogradError
 
 
 class LaunchEvent(Recordable):
@@ -48,6 +50,13 @@ class LaunchEvent(Recordable):
         self.reads = roots_to_arrays({root for root, _ in summary.reads}, self.args)
         self.writes = roots_to_arrays({root for root, _ in summary.writes}, self.args)
         self.signature = signature_of(program, dim, self.args)
+        self._variant = Variant.of(dim, overlaps(self.args, self.writes))
+        self._record: LaunchRecord | None = None
+
+    def keep(self, record: LaunchRecord | None) -> None:
+        """Take what the launch kept for its adjoint."""
+        self._record = record
+        self.keeps_record = record is not None
 
     def arrays(self) -> list[Any]:
         return [found for arg in self.args for found in arrays_in(arg)]
@@ -64,11 +73,16 @@ class LaunchEvent(Recordable):
 
     def run_adjoint(self) -> None:
         """Run the kernel's adjoint on the gradients of its arrays."""
-        run_backward(self._backward(), self._binder, self.dim, self.args, self.device, self.label)
+        run_backward(self._backward(), self._binder, self.dim, self.args, self.device, self.label, self._record)
 
     def _backward(self) -> BackwardEntry:
-        may_alias = overlaps(self.args, self.writes)
-        return self.program.backward(may_alias, several(self.dim))
+        backward = self.program.backward(self._variant)
+        if self._record is None and self.program.recorded(self._variant) is not None:
+            raise AutogradError(
+                f"the adjoint of '{self.label}' ({self.location}) needs values that the kernel overwrites; it was "
+                "recorded with record_launch(), which cannot keep them: launch it inside the tape"
+            )
+        return backward
 
 
 def signature_of(program: Program, dim: tuple[int, ...], args: Sequence[Any]) -> Hashable:
@@ -87,24 +101,22 @@ def _pack(type: Any, value: Any) -> bytes:
 
 
 def run_backward(
-    backward: BackwardEntry, binder: Binder, dim: tuple[int, ...], args: list[Any], device: Device, label: str
+    backward: BackwardEntry,
+    binder: Binder,
+    dim: tuple[int, ...],
+    args: list[Any],
+    device: Device,
+    label: str,
+    record: LaunchRecord | None = None,
 ) -> None:
     """Run a compiled adjoint over the gradients that the array arguments have now."""
-    block = pack_launch(dim)
-    size = 1
-    for extent in dim:
-        size *= extent
+    size = math.prod(dim)
     if size == 0:
         return
+    block = pack_launch(dim) if record is None else pack_launch.__wrapped__(dim, record=record.address)
     gradients = [a.grad for arg in args for a in arrays_in(arg) if a.requires_grad]
-    shares_gradients = _any_overlap(gradients, gradients)
-    flags = backward.entry.flags(dim, size, shares_gradients)
+    flags = backward.entry.flags(dim, size, _any_overlap(gradients, gradients))
     executor().run(backward.entry.address, block, binder.pack(args, device), flags, f"adjoint of {label}")
-
-
-def several(dim: tuple[int, ...]) -> frozenset[int]:
-    """The launch dimensions that have more than one thread."""
-    return frozenset(d for d, extent in enumerate(dim) if extent > 1)
 
 
 def roots_to_arrays(roots: Any, args: Sequence[Any]) -> list[Any]:

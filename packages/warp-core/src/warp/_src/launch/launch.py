@@ -17,16 +17,16 @@ from warp._src.launch.event import (
     require_sequence,
     roots_to_arrays,
     run_backward,
-    several,
     signature_of,
 )
-from warp._src.launch.program import Kernel, Program, executor
-from warp._src.recording.recorder import current_recorder, mark_written, set_launch_event_factory
+from warp._src.launch.program import Entry, Kernel, Program, Variant, executor
+from warp._src.recording.recorder import Recorder, current_recorder, mark_written, set_launch_event_factory
 from warp._src.recording.storage import is_watching
 from warp._src.runtime.cpu import pack_launch
 from warp._src.runtime.device import Device, get_device
+from warp._src.runtime.record import LaunchRecord
 from warp._src.types.signature import type_name
-from warp.errors import ArgumentError
+from warp.errors import ArgumentError, AutogradError
 
 # wp.tid() is an int32.
 _MAX_EXTENT = 2**31 - 1
@@ -56,17 +56,40 @@ class Prepared:
 
     def run(self, dim: tuple[int, ...], args: list[Any], packed: bytes) -> list[Any]:
         """Run the forward kernel; give the arrays it wrote."""
-        entry = self.entry
-        size = dim[0] if len(dim) == 1 else math.prod(dim)
         written = self._written(args)
+        self._run_entry(self.entry, dim, args, written, packed, None)
+        return written
+
+    def run_recorded(self, dim: tuple[int, ...], args: list[Any], packed: bytes) -> LaunchRecord | None:
+        """Run the forward kernel for a tape; give what it kept, if its adjoint needs values that it overwrites."""
+        written = self._written(args)
+        recorded = self.program.recorded(Variant.of(dim, overlaps(args, written)))
+        if recorded is None:
+            self._run_entry(self.entry, dim, args, written, packed, None)
+            return None
+        record = recorded.make_record(math.prod(dim))
+        self._run_entry(recorded.entry, dim, args, written, packed, record)
+        record.check(self.program.kernel.key)
+        return record
+
+    def _run_entry(
+        self,
+        entry: Entry,
+        dim: tuple[int, ...],
+        args: list[Any],
+        written: list[Any],
+        packed: bytes,
+        record: LaunchRecord | None,
+    ) -> None:
+        size = dim[0] if len(dim) == 1 else math.prod(dim)
         if not size:
-            return written
+            return
         if entry.is_small(size):
             flags = entry.ordered_flags(size)
         else:
             flags = entry.flags(dim, size, overlaps(args, written))
-        executor().run(entry.address, pack_launch(dim), packed, flags, self.program.kernel.key)
-        return written
+        block = pack_launch(dim) if record is None else pack_launch.__wrapped__(dim, record=record.address)
+        executor().run(entry.address, block, packed, flags, self.program.kernel.key)
 
     def _written(self, args: list[Any]) -> list[Any]:
         if self._plain_writes is None:
@@ -128,19 +151,37 @@ def launch(
             prepared, shape, args, require_sequence(adj_inputs, "adj_inputs"), adj_outputs, input_count, place
         )
         return None
-    packed = prepared.binder.pack(args, place)
     if record_cmd:
+        prepared.binder.pack(args, place)
         return Launch(prepared, shape, args, input_count, place, max_blocks, block_dim)
     if config.print_launches:
         print(f"kernel: {kernel.key} dim: {shape} inputs: {args[:input_count]} outputs: {args[input_count:]}")
-    written = prepared.run(shape, args, packed)
-    stamp = mark_written(written, signature_of(prepared.program, shape, args) if is_watching() else None)
-    if record_tape and (recorder := current_recorder()) is not None:
-        location = _location(sys._getframe(1))
-        event = prepared.event(shape, args, input_count, place, location, max_blocks, block_dim)
-        event.stamp = stamp
-        recorder.record(event)
+    recorder = current_recorder() if record_tape else None
+    _execute(prepared, shape, args, input_count, place, recorder, max_blocks, block_dim)
     return None
+
+
+def _execute(
+    prepared: Prepared,
+    dim: tuple[int, ...],
+    args: list[Any],
+    input_count: int,
+    device: Device,
+    recorder: Recorder | None,
+    max_blocks: int,
+    block_dim: int,
+) -> None:
+    """Run a launch, note what it wrote, and hand it to the recorder."""
+    packed = prepared.binder.pack(args, device)
+    if recorder is None:
+        written = prepared.run(dim, args, packed)
+        mark_written(written, signature_of(prepared.program, dim, args) if is_watching() else None)
+        return
+    record = prepared.run_recorded(dim, args, packed)
+    event = prepared.event(dim, args, input_count, device, _location(sys._getframe(2)), max_blocks, block_dim)
+    event.stamp = mark_written(event.writes, event.signature if is_watching() else None)
+    event.keep(record)
+    recorder.record(event)
 
 
 def prepare(kernel: Kernel, args: Sequence[Any]) -> Prepared:
@@ -214,8 +255,15 @@ def _launch_adjoint(
     for number, gradient in enumerate(outputs, input_count):
         bound[number] = _with_gradient(names[number], args[number], gradient, is_scratch=True)
     writes = roots_to_arrays(prepared.writes, bound)
-    backward = prepared.program.backward(overlaps(bound, writes), several(shape))
-    run_backward(backward, prepared.binder, shape, bound, device, prepared.program.kernel.key)
+    variant = Variant.of(shape, overlaps(bound, writes))
+    backward = prepared.program.backward(variant)
+    key = prepared.program.kernel.key
+    if prepared.program.recorded(variant) is not None:
+        raise AutogradError(
+            f"the adjoint of kernel '{key}' needs values that the kernel overwrites, which only a launch recorded on a "
+            "tape keeps; launch it on a wp.Tape and call backward()"
+        )
+    run_backward(backward, prepared.binder, shape, bound, device, key)
 
 
 def _with_gradient(name: str, arg: Any, gradient: Any, is_scratch: bool) -> Any:
@@ -293,14 +341,10 @@ class Launch:
     def launch(self, stream: Any = None) -> None:
         """Run the kernel with the arguments as they are now; a current tape records it."""
         args = list(self.params)
-        prepared, dim = self._prepared, self.dim
-        written = prepared.run(dim, args, prepared.binder.pack(args, self.device))
-        stamp = mark_written(written, signature_of(prepared.program, dim, args) if is_watching() else None)
-        if (recorder := current_recorder()) is not None:
-            location = _location(sys._getframe(1))
-            event = prepared.event(dim, args, self._input_count, self.device, location, self.max_blocks, self.block_dim)
-            event.stamp = stamp
-            recorder.record(event)
+        recorder = current_recorder()
+        _execute(
+            self._prepared, self.dim, args, self._input_count, self.device, recorder, self.max_blocks, self.block_dim
+        )
 
 
 def _make_event(

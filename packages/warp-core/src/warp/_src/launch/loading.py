@@ -10,7 +10,7 @@ from typing import Any
 
 from warp import config
 from warp._src.launch.launch import prepare
-from warp._src.launch.program import MODULES, Kernel, Module, clear_cache, executor, get_module
+from warp._src.launch.program import MODULES, Kernel, Module, Variant, clear_cache, executor, get_module
 from warp._src.runtime.device import get_device, get_devices
 from warp._version import __version__
 from warp.errors import ArgumentError, AutogradError
@@ -83,7 +83,7 @@ def _load(kernel: Kernel) -> None:
     prepared = prepare(kernel, ())
     if kernel.option("enable_backward"):
         try:
-            prepared.program.backward(False, frozenset({0}))
+            prepared.program.backward(Variant(False, frozenset({0})))
         except AutogradError:
             return  # raised, with the line, when a gradient is asked for
 

@@ -20,9 +20,11 @@ from warp._src.lang.objects import Kernel as Kernel
 from warp._src.lang.source import build_kernel
 from warp._src.passes import pipeline
 from warp._src.passes.access import AccessSummary, Root
+from warp._src.passes.adjoint import Adjoint
 from warp._src.passes.adjoint_context import Problem
 from warp._src.passes.cost import has_loops, operations_per_item
 from warp._src.runtime.cpu import Executor, LoadedObject, launch_flags
+from warp._src.runtime.record import LaunchRecord
 from warp._src.types.struct_type import Type
 from warp.errors import AutogradError
 
@@ -45,6 +47,7 @@ class Entry:
     summary: AccessSummary
     operations: int  # per work item, estimated
     has_loops: bool
+    must_be_ordered: bool  # whatever the summary says: work items append to one stream
     chunk: int = field(init=False)  # the fewest work items that are worth a chunk
     _ordered: tuple[int, ...] = field(init=False)  # flags by whether the interpreter lock is released
 
@@ -64,10 +67,25 @@ class Entry:
     def flags(self, shape: tuple[int, ...], size: int, may_alias: bool) -> int:
         """Choose workers, chunks and the interpreter lock for a launch."""
         several = frozenset(d for d, extent in enumerate(shape) if extent > 1)
-        if may_alias or not self.summary.is_independent(several):
+        if may_alias or self.must_be_ordered or not self.summary.is_independent(several):
             return self.ordered_flags(size)
         releases = self.has_loops or size * self.operations > _OPERATIONS_WITH_GIL
         return launch_flags(parallel=True, release_gil=releases, smallest_chunk=self.chunk)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What the adjoint of a launch depends on besides the types.
+
+    `may_alias`: arrays of different parameters overlap. `dimensions`: those with more than one thread.
+    """
+
+    may_alias: bool
+    dimensions: frozenset[int]
+
+    @staticmethod
+    def of(shape: tuple[int, ...], may_alias: bool) -> Variant:
+        return Variant(may_alias, frozenset(d for d, extent in enumerate(shape) if extent > 1))
 
 
 @dataclass(frozen=True)
@@ -78,6 +96,18 @@ class BackwardEntry:
     needed: frozenset[Root | None]
 
 
+@dataclass(frozen=True)
+class RecordedEntry:
+    """The forward kernel that keeps values for its adjoint, and how much room it wants."""
+
+    entry: Entry
+    bytes_per_thread: int
+    has_stream: bool
+
+    def make_record(self, size: int) -> LaunchRecord:
+        return LaunchRecord(size, self.bytes_per_thread, self.has_stream)
+
+
 class Program:
     """One kernel at concrete parameter types, compiled piece by piece when first needed."""
 
@@ -86,7 +116,9 @@ class Program:
         self.types = types
         self._lock = threading.RLock()
         self._forward: Entry | None = None
-        self._backward: dict[tuple[bool, frozenset[int]], BackwardEntry] = {}
+        self._backward: dict[Variant, BackwardEntry] = {}
+        self._recorded: dict[Variant, RecordedEntry | None] = {}
+        self._adjoints: dict[Variant, Adjoint] = {}
         self._function: Function | None = None
 
     @property
@@ -106,33 +138,63 @@ class Program:
                     self._forward = self._compile(function, "wp_forward", pipeline.accesses(function))
         return self._forward
 
-    def backward(self, may_alias: bool, dimensions: frozenset[int]) -> BackwardEntry:
-        """Give the adjoint for launches with these properties.
+    def backward(self, variant: Variant) -> BackwardEntry:
+        """Give the adjoint for launches of a variant.
 
-        `may_alias`: arrays of different parameters overlap. `dimensions`: those with more than one thread.
         Raises AutogradError, which names the lines, where the gradient would be wrong.
         """
-        key = (may_alias, dimensions)
-        if key not in self._backward:
+        if variant not in self._backward:
             with self._lock:
-                if key not in self._backward:
-                    self._backward[key] = self._build_backward(may_alias, dimensions)
-        return self._backward[key]
+                if variant not in self._backward:
+                    self._backward[variant] = self._build_backward(variant)
+        return self._backward[variant]
 
-    def _build_backward(self, may_alias: bool, dimensions: frozenset[int]) -> BackwardEntry:
+    def recorded(self, variant: Variant) -> RecordedEntry | None:
+        """Give the forward entry that a taped launch must use, or None if its adjoint needs no record."""
+        if not self._may_need_record(variant):
+            return None
+        if variant not in self._recorded:
+            with self._lock:
+                if variant not in self._recorded:
+                    self._recorded[variant] = self._build_recorded(variant)
+        return self._recorded[variant]
+
+    def _may_need_record(self, variant: Variant) -> bool:
+        """Tell cheaply whether a kernel could read what it overwrites; if not, the adjoint need not be built yet."""
+        summary = self.forward().summary
+        if not self.kernel.option("enable_backward"):
+            return False
+        return variant.may_alias or None in {root for root, _ in summary.writes} or bool(summary.reads & summary.writes)
+
+    def _adjoint(self, variant: Variant) -> Adjoint:
+        if variant not in self._adjoints:
+            self._adjoints[variant] = pipeline.backward(
+                self.function, may_alias=variant.may_alias, dimensions=variant.dimensions
+            )
+        return self._adjoints[variant]
+
+    def _build_recorded(self, variant: Variant) -> RecordedEntry | None:
+        adjoint = self._adjoint(variant)
+        if adjoint.problems or adjoint.recorded is None:
+            return None  # problems are raised when the gradient is asked for
+        summary = pipeline.accesses(adjoint.recorded, may_alias=variant.may_alias)
+        entry = self._compile(adjoint.recorded, "wp_forward", summary, must_be_ordered=adjoint.has_stream)
+        return RecordedEntry(entry, adjoint.bytes_per_thread, adjoint.has_stream)
+
+    def _build_backward(self, variant: Variant) -> BackwardEntry:
         if not self.kernel.option("enable_backward"):
             raise AutogradError(
                 f"kernel '{self.kernel.key}' was made with enable_backward=False, so no gradient can flow through "
                 "it; enable it for the kernel or its module, or launch it outside the tape"
             )
-        adjoint = pipeline.backward(self.function, may_alias=may_alias, dimensions=dimensions)
+        adjoint = self._adjoint(variant)
         if adjoint.problems:
             raise AutogradError(_describe(self.kernel.key, adjoint.problems))
-        summary = pipeline.accesses(adjoint.function, may_alias=may_alias)
+        summary = pipeline.accesses(adjoint.function, may_alias=variant.may_alias)
         entry = self._compile(adjoint.function, "wp_backward", summary)
         return BackwardEntry(entry, adjoint.needed)
 
-    def _compile(self, function: Function, name: Any, summary: AccessSummary) -> Entry:
+    def _compile(self, function: Function, name: Any, summary: AccessSummary, must_be_ordered: bool = False) -> Entry:
         is_debug = self.kernel.option("mode") == "debug"
         source = emit_kernel(
             function,
@@ -154,7 +216,7 @@ class Program:
             loaded: LoadedObject = runtime.result().load(path)
         address = loaded.forward if name == "wp_forward" else loaded.backward
         assert address is not None, "the emitter exports the entry that it was asked for"
-        return Entry(address, summary, operations_per_item(function), has_loops(function))
+        return Entry(address, summary, operations_per_item(function), has_loops(function), must_be_ordered)
 
 
 def _describe(key: str, problems: tuple[Problem, ...]) -> str:

@@ -6,7 +6,7 @@ See GRADIENTS.md, sections 2 and 4.3, as described in docs/internals/gradients.m
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from warp._src.ir.core import Function, Region, Value
@@ -100,27 +100,17 @@ class AccessAnalysis:
             covered &= self._covered(root, space)
         return AccessSummary(reads, writes, covered)
 
-    def has_other_writes(self, atomic: Atomic) -> bool:
-        """Tell whether anything but atomics of the same kind writes to the array of `atomic`."""
+    def needs_order(self, atomic: Atomic) -> bool:
+        """Tell whether the final extremum does not say who won: others write to the array, or read it in between."""
         root = next(access.root for access in self.accesses if access.op is atomic)
-        return any(
-            access.is_write
-            and access.space is atomic.space
-            and self._same_array(access.root, root)
-            and not (isinstance(access.op, Atomic) and access.op.kind == atomic.kind)
-            for access in self.accesses
-        )
-
-    def has_extremum(self, load: Load) -> bool:
-        """Tell whether an atomic min or max writes to the array of `load`."""
-        root = next(access.root for access in self.accesses if access.op is load)
-        return any(
-            isinstance(access.op, Atomic)
-            and access.op.kind in ("min", "max")
-            and access.space is load.space
-            and self._same_array(access.root, root)
-            for access in self.accesses
-        )
+        for access in self.accesses:
+            if access.space is not atomic.space or not self._same_array(access.root, root):
+                continue
+            if isinstance(access.op, Load) and access.op.hazard:
+                return True
+            if access.is_write and not (isinstance(access.op, Atomic) and access.op.kind == atomic.kind):
+                return True
+        return False
 
     def hazard(self, load: Access) -> str:
         """Tell why a load could give another value after the kernel has run, or "" if it gives the same."""
@@ -331,26 +321,32 @@ class AccessAnalysis:
 
 
 def mark_hazards(function: Function, *, may_alias: bool, dimensions: frozenset[int]) -> None:
-    """Note on each load of an inlined kernel, in place, why it cannot be repeated after the kernel ran."""
+    """Note on each load of an inlined kernel, in place, why it cannot be repeated after the kernel ran.
+
+    Those loads, and all atomics, get a number, by which their values can be recorded.
+    """
     analysis = AccessAnalysis(function, may_alias, dimensions)
     hazards: dict[Op, str] = {
         access.op: text
         for access in analysis.accesses
         if isinstance(access.op, Load) and (text := analysis.hazard(access))
     }
-    _mark(function.body, hazards)
+    _mark(function.body, hazards, itertools.count())
 
 
-def _mark(region: Region, hazards: dict[Op, str]) -> None:
+def _mark(region: Region, hazards: dict[Op, str], ids: Iterator[int] | None) -> None:
     for number, op in enumerate(region.ops):
         if op in hazards and isinstance(op, Load):
-            region.ops[number] = replace(op, hazard=hazards[op])
+            region.ops[number] = replace(op, hazard=hazards[op], record_id=None if ids is None else next(ids))
+        elif isinstance(op, Atomic) and op.space is Space.PRIMAL and ids is not None:
+            region.ops[number] = replace(op, record_id=next(ids))
         for inner in op.regions:
-            _mark(inner, hazards)
+            _mark(inner, hazards, ids)
         if isinstance(op, Invoke):
-            _mark(op.function.body, hazards)
+            _mark(op.function.body, hazards, ids)
             if op.function.custom_gradient is not None:
-                _mark(op.function.custom_gradient.body, hazards)
+                # What a custom gradient reads itself is read during the backward pass only.
+                _mark(op.function.custom_gradient.body, hazards, None)
 
 
 def _paths_differ(left: Iterable[int | str | None], right: Iterable[int | str | None]) -> bool:

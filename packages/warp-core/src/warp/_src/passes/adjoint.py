@@ -6,6 +6,7 @@ reverse sweep refers to whatever it needs of a full replay, and what it did not 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from warp._src.ir.core import Function, Region, Value
@@ -21,21 +22,34 @@ class Adjoint:
     """The backward function of a kernel.
 
     `needed` names the arrays whose values after the launch it reads. If `problems` is not empty the function
-    must not run.
+    must not run. `unrecorded` holds the record ids of values that it needs but reads from memory that the kernel
+    has overwritten. `recorded` is the forward kernel that keeps what the function recalls, if it does:
+    `bytes_per_thread` in fixed places, and a stream if `has_stream`.
     """
 
     function: Function
     problems: tuple[Problem, ...]
     needed: frozenset[Root | None]
+    unrecorded: frozenset[int] = frozenset()
+    recorded: Function | None = None
+    bytes_per_thread: int = 0
+    has_stream: bool = False
 
 
-def adjoint_of(function: Function, *, may_alias: bool = False, dimensions: frozenset[int] = frozenset({0})) -> Adjoint:
+def adjoint_of(
+    function: Function,
+    *,
+    may_alias: bool = False,
+    dimensions: frozenset[int] = frozenset({0}),
+    recalls: Mapping[int, Value | int] | None = None,
+) -> Adjoint:
     """Build the backward function of an inlined kernel on which `mark_hazards` has run.
 
-    It has the kernel's parameters; gradients are read and written in the gradient space of its arrays.
+    It has the kernel's parameters; gradients are read and written in the gradient space of its arrays. `recalls`
+    says where recorded values are: at an offset, or at a position that is a value of the kernel.
     """
     analysis = AccessAnalysis(function, may_alias, dimensions)
-    context = AdjointContext(function, analysis)
+    context = AdjointContext(function, analysis, recalls=recalls)
     params = tuple(Value(param.type, param.name) for param in function.params)
     body = Region(params)
     frame = Frame(dict(zip(function.body.args, params, strict=True)))
@@ -46,10 +60,13 @@ def adjoint_of(function: Function, *, may_alias: bool = False, dimensions: froze
         context.builder.yield_()
     finish(body, context)
     backward = replace(function, name=f"{function.name}_backward", params=params, body=body)
+    unrecorded: set[int] = set()
     for op in body.walk():
         if isinstance(op, Load) and op.hazard:
-            context.fail(op, op.hazard)
-    needed = AccessAnalysis(backward, may_alias).summary().reads
-    return Adjoint(
-        backward, tuple(context.problems), frozenset(root for root, space in needed if space is Space.PRIMAL)
-    )
+            if op.record_id is None:
+                context.fail(op, op.hazard)
+            else:
+                unrecorded.add(op.record_id)
+    reads = AccessAnalysis(backward, may_alias).summary().reads
+    needed = frozenset(root for root, space in reads if space is Space.PRIMAL)
+    return Adjoint(backward, tuple(context.problems), needed, frozenset(unrecorded))

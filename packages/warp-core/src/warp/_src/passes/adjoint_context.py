@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from warp._src.builtins.declare import resolve
 from warp._src.ir.builder import Builder
 from warp._src.ir.core import Function, Location, Value
-from warp._src.ir.ops import Extract, Op, View
+from warp._src.ir.ops import Atomic, Extract, Load, Op, View
 from warp._src.ir.traverse import definitions
 from warp._src.passes.access import AccessAnalysis
 from warp._src.passes.activity import Activity
-from warp._src.types.signature import is_array, is_differentiable
+from warp._src.types.signature import component_type, is_array, is_differentiable
 from warp._src.types.structs import StructType
 
 
@@ -45,7 +45,14 @@ class Frame:
 class AdjointContext:
     """Builder, activity and bookkeeping of one adjoint."""
 
-    def __init__(self, function: Function, analysis: AccessAnalysis, outer: AdjointContext | None = None) -> None:
+    def __init__(
+        self,
+        function: Function,
+        analysis: AccessAnalysis,
+        outer: AdjointContext | None = None,
+        recalls: Mapping[int, Value | int] | None = None,
+    ) -> None:
+        self.recalls = recalls or {}  # where recorded values are, by record id: an offset or a position
         self.function = function
         self.analysis = analysis
         self.activity = Activity(function)
@@ -75,6 +82,34 @@ class AdjointContext:
         self.builder.append(op.rebuilt((copy,), operands, ()))
         frame.primal[value] = copy
         return copy
+
+    def recalled(self, frame: Frame, op: Load | Atomic) -> Value:
+        """The value that a load gave or that an atomic found, from the record if there is one.
+
+        Without a record it is read again, with the reason why that would be wrong; if the value is needed, the
+        adjoint is not usable as it is.
+        """
+        type = component_type(op.array.type.dtype, op.path)
+        name = op.results[0].name if op.results else ""
+        place = self.recalls.get(op.record_id) if op.record_id is not None else None
+        if place is not None:
+            return self.builder.recall(type, place if isinstance(place, int) else self.primal(frame, place), name)
+        result = Value(type, name)
+        operands = [self.primal(frame, v) for v in (op.array, *op.indices, *op.path_indices)]
+        hazard = f"the result of the atomic in line {op.loc.line} is not kept for the backward pass"
+        self.builder.append(
+            Load(
+                loc=op.loc,
+                results=(result,),
+                operands=tuple(operands),
+                rank=op.rank,
+                path=op.path,
+                space=op.space,
+                hazard=op.hazard if isinstance(op, Load) else hazard,
+                record_id=op.record_id,
+            )
+        )
+        return result
 
     def is_remade(self, value: Value) -> bool:
         """Tell whether a value is an array view or member, which is made again rather than handed on."""

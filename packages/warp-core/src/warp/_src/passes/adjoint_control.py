@@ -61,8 +61,8 @@ class Reverser:
             self._replay_loop(op, frame)
         elif isinstance(op, Invoke):
             self._replay_call(op, frame)
-        elif isinstance(op, Atomic):
-            self._replay_atomic(op, frame)
+        elif isinstance(op, Atomic) or (isinstance(op, Load) and op.hazard):
+            self._replay_recorded(op, frame)
         elif isinstance(op, Native):
             self._replay_native(op, frame)
         elif not isinstance(op, Store) and not (isinstance(op, Call) and not op.results):
@@ -131,24 +131,9 @@ class Reverser:
         values = [self.context.primal(inner, value) for value in yielded]
         frame.primal.update(zip(op.results, values, strict=False))
 
-    def _replay_atomic(self, op: Atomic, frame: Frame) -> None:
-        if not op.results:
-            return
-        operands = [self.context.primal(frame, v) for v in (op.array, *op.indices, *op.path_indices)]
-        result = Value(op.result.type, op.result.name)
-        hazard = f"the result of the atomic in line {op.loc.line} is not kept for the backward pass"
-        self.builder.append(
-            Load(
-                loc=op.loc,
-                results=(result,),
-                operands=tuple(operands),
-                rank=op.rank,
-                path=op.path,
-                space=op.space,
-                hazard=hazard,
-            )
-        )
-        frame.primal[op.result] = result
+    def _replay_recorded(self, op: Load | Atomic, frame: Frame) -> None:
+        for result in op.results:
+            frame.primal[result] = self.context.recalled(frame, op)
 
     def _replay_native(self, op: Native, frame: Frame) -> None:
         if op.replay_snippet is not None:

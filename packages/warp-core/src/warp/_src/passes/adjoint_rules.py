@@ -161,13 +161,8 @@ def _add_to_gradient(
 @rule(Load)
 def _load(context: AdjointContext, frame: Frame, op: Load) -> None:
     adjoint = frame.adjoints.get(op.result)
-    if adjoint is None or op.space is not Space.PRIMAL:
-        return
-    if op.hazard and context.analysis.has_extremum(op):
-        # The extremum of the moment is not the final one, which is all that the reverse of the atomic knows.
-        context.fail(op, op.hazard)
-        return
-    _add_to_gradient(context, _place(context, frame, op), adjoint)
+    if adjoint is not None and op.space is Space.PRIMAL:
+        _add_to_gradient(context, _place(context, frame, op), adjoint)
 
 
 @rule(Store)
@@ -199,48 +194,62 @@ def _atomic(context: AdjointContext, frame: Frame, op: Atomic) -> None:
         rest = result_adjoint if result_adjoint is not None else context.builder.zero(op.value.type)
         context.builder.store(array, rest, indices, path, path_indices, Space.GRADIENT)
         context.accumulate(frame, op.value, adjoint)
-    elif op.kind in ("min", "max"):
-        _atomic_extremum(context, frame, op, place, result_adjoint)
+    elif op.kind in ("min", "max") and result_adjoint is None and not context.analysis.needs_order(op):
+        _unordered_extremum(context, frame, op, place)
+    elif op.kind in ("min", "max", "cas"):
+        _ordered_choice(context, frame, op, place, result_adjoint)
     else:
         context.fail(op, f"atomic {op.kind} on floats in line {op.loc.line} has no adjoint")
 
 
-def _atomic_extremum(
+def _unordered_extremum(
+    context: AdjointContext, frame: Frame, op: Atomic, place: tuple[Value, list[Value], Path, list[Value]]
+) -> None:
+    """The gradient goes to the one value that is the final extremum: it takes it and leaves zero."""
+    builder = context.builder
+    array, indices, path, path_indices = place
+    final = builder.load(*place)
+    adjoint = builder.load(*place, Space.GRADIENT)
+    taken, left = _split(context, "eq", context.primal(frame, op.value), final, adjoint)
+    builder.store(array, left, indices, path, path_indices, Space.GRADIENT)
+    context.accumulate(frame, op.value, taken)
+
+
+def _ordered_choice(
     context: AdjointContext,
     frame: Frame,
     op: Atomic,
     place: tuple[Value, list[Value], Path, list[Value]],
     result_adjoint: Value | None,
 ) -> None:
-    """The gradient goes to the one value that is the final extremum: it takes it and leaves zero."""
-    if result_adjoint is not None:
-        context.fail(op, f"the result of the atomic {op.kind} in line {op.loc.line} carries a gradient")
-        return
-    if context.analysis.has_other_writes(op):
-        context.fail(op, f"the array of the atomic {op.kind} in line {op.loc.line} is also written otherwise")
-        return
+    """The value takes the gradient if it replaced what the atomic found, which is on record."""
     builder = context.builder
     array, indices, path, path_indices = place
-    final = builder.load(*place)
-    value = context.primal(frame, op.value)
+    old = context.primal(frame, op.result) if op.results else context.recalled(frame, op)
     adjoint = builder.load(*place, Space.GRADIENT)
-    taken, left = _split_by_equality(context, value, final, adjoint)
+    if op.kind == "cas":
+        taken, left = _split(context, "eq", context.primal(frame, op.operands[-1]), old, adjoint)
+    else:
+        comparison = "gt" if op.kind == "max" else "lt"
+        taken, left = _split(context, comparison, context.primal(frame, op.value), old, adjoint)
     builder.store(array, left, indices, path, path_indices, Space.GRADIENT)
     context.accumulate(frame, op.value, taken)
+    if result_adjoint is not None:
+        _add_to_gradient(context, place, result_adjoint)
 
 
-def _split_by_equality(context: AdjointContext, value: Value, final: Value, adjoint: Value) -> tuple[Value, Value]:
-    """Split an adjoint into the components where two values are equal and those where they are not."""
+def _split(context: AdjointContext, comparison: str, value: Value, other: Value, adjoint: Value) -> tuple[Value, Value]:
+    """Split an adjoint into the components where a comparison holds and those where it does not."""
     builder = context.builder
     if is_scalar(value.type):
-        (is_winner,) = builder.call(resolve("eq", [value.type, final.type]), (value, final))
+        (is_winner,) = builder.call(resolve(comparison, [value.type, other.type]), (value, other))
         zero = builder.zero(adjoint.type)
         where = resolve("where", [is_winner.type, adjoint.type, adjoint.type])
         (taken,) = builder.call(where, (is_winner, adjoint, zero))
         (left,) = builder.call(where, (is_winner, zero, adjoint))
         return taken, left
     pairs = [
-        _split_by_equality(context, *(builder.extract(v, path) for v in (value, final, adjoint)))
+        _split(context, comparison, *(builder.extract(v, path) for v in (value, other, adjoint)))
         for path in _component_paths(value.type)
     ]
     return (

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from warp._src.ir.core import Function
 from warp._src.ir.verify import verify
 from warp._src.passes.access import AccessAnalysis, AccessSummary, mark_hazards
 from warp._src.passes.adjoint import Adjoint, adjoint_of
 from warp._src.passes.induction import rewrite_induction
 from warp._src.passes.inline import inline, inline_forward
+from warp._src.passes.records import RecordLayout, plan_records, thread_positions, with_records
 from warp._src.passes.simplify import simplify
 
 
@@ -27,14 +30,44 @@ def backward(function: Function, *, may_alias: bool, dimensions: frozenset[int])
     `may_alias`: arrays of different parameters may overlap in the launch. `dimensions`: the launch
     dimensions with more than one thread.
     """
+    ids: frozenset[int] = frozenset()
+    while True:
+        primal = _prepared(function, may_alias, dimensions)
+        layout, problems = plan_records(primal, ids)
+        recorded = _recorded(primal, layout) if ids and not problems else None
+        positions = thread_positions(primal, layout.stream)
+        rewrite_induction(primal.body)
+        verify(primal, "induction")
+        adjoint = adjoint_of(primal, may_alias=may_alias, dimensions=dimensions, recalls={**layout.fixed, **positions})
+        verify(adjoint.function, "adjoint")
+        if problems or adjoint.unrecorded <= ids:
+            break
+        ids |= adjoint.unrecorded
+    return replace(
+        adjoint,
+        problems=(*adjoint.problems, *problems),
+        recorded=recorded,
+        bytes_per_thread=layout.bytes_per_thread,
+        has_stream=bool(layout.stream),
+    )
+
+
+def _prepared(function: Function, may_alias: bool, dimensions: frozenset[int]) -> Function:
+    """The kernel as the adjoint pass wants it, with hazards marked."""
     primal = inline(function)
     simplify(primal.body)
     rewrite_induction(primal.body)
-    verify(primal, "induction")
+    verify(primal, "inline")
     mark_hazards(primal, may_alias=may_alias, dimensions=dimensions)
-    adjoint = adjoint_of(primal, may_alias=may_alias, dimensions=dimensions)
-    verify(adjoint.function, "adjoint")
-    return adjoint
+    return primal
+
+
+def _recorded(primal: Function, layout: RecordLayout) -> Function:
+    """The forward kernel that keeps values for its adjoint."""
+    result = inline_forward(with_records(primal, layout))
+    simplify(result.body)
+    verify(result, "records")
+    return result
 
 
 def accesses(function: Function, *, may_alias: bool = False) -> AccessSummary:

@@ -26,6 +26,8 @@ class Recordable(ABC):
     """Equal for two runs of the same operation on the same memory; None if that cannot be told."""
     stamp: int = 0
     """What `mark_written` returned for the operation."""
+    keeps_record: bool = False
+    """Whether the event keeps values of this very run for its adjoint, which another run does not renew."""
     detaches: bool = False
     """Whether the operation cuts the path of gradients on purpose."""
 

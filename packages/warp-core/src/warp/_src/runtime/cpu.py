@@ -25,7 +25,12 @@ _CHUNK_SHIFT: Final = 8
 _WORKERS_VARIABLE: Final = "WARP_CPU_WORKERS"
 _LAUNCH: Final = struct.Struct("=q4qiiQQqq")
 _FAULT: Final = struct.Struct("=iiq")
-_FAULT_TEXT: Final = {1: "assertion failed", 2: "integer division by zero", 3: "array index out of bounds", 4: "result is not finite"}
+_FAULT_TEXT: Final = {
+    1: "assertion failed",
+    2: "integer division by zero",
+    3: "array index out of bounds",
+    4: "result is not finite",
+}
 
 LaunchFunction = Callable[[int, bytes, bytes, int], "bytes | None"]
 

@@ -1,0 +1,118 @@
+"""The arrays among the arguments of kernels and functions, and copies of arguments to experiment on."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import warp as wp
+from warp.codegen import StructInstance
+from warp.recording import RecordedArray, clear, recording
+
+_ALIGNMENT = 64
+
+
+class ArgumentCopies:
+    """Copies of arguments that share memory, and gradients, exactly where the arguments do.
+
+    The arguments themselves are never written, so that tapes that hold them stay valid.
+    """
+
+    def __init__(self, arguments: Sequence[object]) -> None:
+        arrays = _unique(found for argument in arguments for found in arrays_in(argument))
+        gradients = _unique(array.grad for array in arrays if array.requires_grad)
+        with recording(None):
+            blocks = [_Block(members) for members in _overlapping([*arrays, *gradients])]
+            made = {id(member): block.view_like(member) for block in blocks for member in block.members}
+        for array in arrays:
+            if array.requires_grad:
+                made[id(array)].grad = made[id(array.grad)]
+        self.arguments = [_replaced(argument, made) for argument in arguments]
+        self._gradients = [made[id(gradient)] for gradient in gradients]
+        self._blocks = blocks
+
+    def restore(self) -> None:
+        """Put back the values that the arguments had when they were copied, and zero the gradients."""
+        for block in self._blocks:
+            block.restore()
+        for gradient in self._gradients:
+            clear(gradient.numpy())
+
+
+class _Block:
+    """A copy of the bytes that some overlapping arrays cover together."""
+
+    def __init__(self, members: Sequence[Any]) -> None:
+        self.members = members
+        self._begin = min(member.bounds[0] for member in members)
+        size = max(member.bounds[1] for member in members) - self._begin
+        device = members[0].device
+        # A copy is aligned as its original is.
+        self._offset = self._begin % _ALIGNMENT
+        self._bytes = wp.zeros(size + self._offset + _ALIGNMENT, dtype=wp.uint8, device=device)
+        self._offset += -self._bytes.ptr % _ALIGNMENT
+        if size:
+            source = wp.array(ptr=self._begin, shape=(size,), dtype=wp.uint8, device=device)
+            wp.copy(self._bytes, source, dest_offset=self._offset, count=size)
+        self._saved = self._bytes.numpy().copy()
+
+    def view_like(self, member: Any) -> Any:
+        """Return the array in the copy that stands for one of the members."""
+        return wp.array(
+            ptr=self._bytes.ptr + self._offset + member.bounds[0] - self._begin,
+            dtype=member.dtype,
+            shape=member.shape,
+            strides=member.strides,
+            device=member.device,
+            owner=self._bytes,
+        )
+
+    def restore(self) -> None:
+        self._bytes.numpy()[...] = self._saved
+
+
+def arrays_in(value: object, name: str = "") -> list[Any]:
+    """Return the arrays of an argument, members of structs included; of an indexed array, the one behind it."""
+    return [array for _, array in named_arrays(value, name)]
+
+
+def named_arrays(value: object, name: str) -> Iterator[tuple[str, Any]]:
+    """Yield the arrays of an argument with their names: `name`, or `name.field` for members of structs."""
+    if isinstance(value, wp.indexedarray):
+        yield name, value.data
+    elif isinstance(value, RecordedArray):
+        yield name, value
+    elif isinstance(value, StructInstance):
+        for field in dir(value):
+            yield from named_arrays(getattr(value, field), f"{name}.{field}")
+
+
+def _replaced(value: Any, made: dict[int, Any]) -> Any:
+    if isinstance(value, wp.indexedarray):
+        return wp.indexedarray(made[id(value.data)], value.indices)
+    if isinstance(value, StructInstance):
+        changed = copy.copy(value)
+        for field in dir(value):
+            if arrays_in(getattr(value, field)):
+                setattr(changed, field, _replaced(getattr(value, field), made))
+        return changed
+    return made.get(id(value), value)
+
+
+def _unique(arrays: Iterable[Any]) -> list[Any]:
+    return list({id(array): array for array in arrays}.values())
+
+
+def _overlapping(arrays: Sequence[Any]) -> Iterator[list[Any]]:
+    """Yield groups of arrays whose ranges of bytes overlap."""
+    group: list[Any] = []
+    end = 0
+    for array in sorted(arrays, key=lambda array: (array.device.alias, array.bounds)):
+        if group and (array.bounds[0] >= end or array.device is not group[0].device):
+            yield group
+            group, end = [], 0
+        group.append(array)
+        end = max(end, array.bounds[1])
+    if group:
+        yield group

@@ -1,0 +1,113 @@
+// The part of CUDA that kernels and headers use, for a C++ compiler: blocks and threads run one after the other. Pasted
+// after the table of the C library and in front of the text of kernels for CUDA. Only the overloads of CUDA itself are
+// here, so that a call of another type does not compile.
+#define __device__
+#define __global__
+#define __grid_constant__
+#define __shared__ static
+#define __launch_bounds__(...)
+#define printf wp_m.printf
+
+struct host_dim3 {
+    unsigned x, y, z;
+};
+static host_dim3 gridDim, blockDim, blockIdx, threadIdx;
+
+static inline void __threadfence_system() {}
+static inline int atomicExch_system(int* target, int value) {
+    const int old = *target;
+    *target = value;
+    return old;
+}
+
+#define HOST_ATOMIC(name, type, expression)                     \
+    static inline type name(type* target, type value) {         \
+        const type old = *target;                               \
+        *target = (expression);                                 \
+        return old;                                             \
+    }
+#define HOST_WORDS(name, expression)                            \
+    HOST_ATOMIC(name, int, expression)                          \
+    HOST_ATOMIC(name, unsigned, expression)                     \
+    HOST_ATOMIC(name, unsigned long long, expression)
+HOST_WORDS(atomicAdd, old + value)
+HOST_ATOMIC(atomicAdd, float, old + value)
+HOST_ATOMIC(atomicAdd, double, old + value)
+HOST_ATOMIC(atomicSub, int, old - value)
+HOST_ATOMIC(atomicSub, unsigned, old - value)
+HOST_WORDS(atomicMin, value < old ? value : old)
+HOST_ATOMIC(atomicMin, long long, value < old ? value : old)
+HOST_WORDS(atomicMax, old < value ? value : old)
+HOST_ATOMIC(atomicMax, long long, old < value ? value : old)
+HOST_WORDS(atomicAnd, old & value)
+HOST_WORDS(atomicOr, old | value)
+HOST_WORDS(atomicXor, old ^ value)
+HOST_WORDS(atomicExch, value)
+HOST_ATOMIC(atomicExch, float, value)
+#define HOST_CAS(type)                                                        \
+    static inline type atomicCAS(type* target, type expected, type value) {   \
+        const type old = *target;                                             \
+        if (old == expected) *target = value;                                 \
+        return old;                                                           \
+    }
+HOST_CAS(int)
+HOST_CAS(unsigned)
+HOST_CAS(unsigned long long)
+
+#define HOST_UNARY(name)                                              \
+    static inline float name(float x) { return wp_m.name##f(x); }     \
+    static inline double name(double x) { return wp_m.name(x); }      \
+    static inline double name(int x) { return wp_m.name((double)x); } \
+    static inline float name##f(float x) { return wp_m.name##f(x); }
+HOST_UNARY(sin)
+HOST_UNARY(cos)
+HOST_UNARY(tan)
+HOST_UNARY(asin)
+HOST_UNARY(acos)
+HOST_UNARY(atan)
+HOST_UNARY(sinh)
+HOST_UNARY(cosh)
+HOST_UNARY(tanh)
+HOST_UNARY(exp)
+HOST_UNARY(exp2)
+HOST_UNARY(expm1)
+HOST_UNARY(log)
+HOST_UNARY(log2)
+HOST_UNARY(log10)
+HOST_UNARY(log1p)
+HOST_UNARY(cbrt)
+HOST_UNARY(erf)
+HOST_UNARY(erfc)
+HOST_UNARY(floor)
+HOST_UNARY(ceil)
+HOST_UNARY(trunc)
+HOST_UNARY(round)
+#define HOST_BINARY(name)                                                         \
+    static inline float name(float x, float y) { return wp_m.name##f(x, y); }     \
+    static inline double name(double x, double y) { return wp_m.name(x, y); }     \
+    static inline float name##f(float x, float y) { return wp_m.name##f(x, y); }
+HOST_BINARY(pow)
+HOST_BINARY(atan2)
+HOST_BINARY(fmod)
+HOST_BINARY(hypot)
+static inline float sqrt(float x) { return __builtin_sqrtf(x); }
+static inline double sqrt(double x) { return __builtin_sqrt(x); }
+static inline float sqrtf(float x) { return __builtin_sqrtf(x); }
+static inline float fabs(float x) { return __builtin_fabsf(x); }
+static inline double fabs(double x) { return __builtin_fabs(x); }
+static inline float fabsf(float x) { return __builtin_fabsf(x); }
+static inline int abs(int x) { return x < 0 ? -x : x; }
+static inline float abs(float x) { return __builtin_fabsf(x); }
+static inline double abs(double x) { return __builtin_fabs(x); }
+template <class T> static inline T min(T a, T b) { return b < a ? b : a; }
+template <class T> static inline T max(T a, T b) { return a < b ? b : a; }
+
+// Run a kernel over a grid of one-dimensional blocks.
+#define HOST_LAUNCH(name, kernel, arguments)                                                                            \
+    extern "C" __attribute__((visibility("default"))) void name(                                                        \
+        unsigned grid, unsigned block, const wp_launch* launch, const void* args) {                                     \
+        gridDim = {grid, 1, 1};                                                                                         \
+        blockDim = {block, 1, 1};                                                                                       \
+        for (blockIdx.x = 0; blockIdx.x < grid; ++blockIdx.x)                                                           \
+            for (threadIdx.x = 0; threadIdx.x < block; ++threadIdx.x) kernel(*launch, *(const arguments*)args);         \
+    }
