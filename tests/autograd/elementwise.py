@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from warp._src.array.array import array
-from warp.recording import Recordable, RecordedArray, current_recorder, mark_written
+from warp.recording import Recordable, RecordedArray, about_to_write, current_recorder, mark_written
 
 Function = Callable[[Any], Any]
 
@@ -38,6 +38,7 @@ class Elementwise(Recordable):
 
 
 def run(f: Function, derivative: Function, x: array, y: array, adds: bool = False, linear: bool = False) -> None:
+    about_to_write((y,))
     y.numpy()[...] = f(x.numpy()) + (y.numpy() if adds else 0)
     event = Elementwise(x, y, derivative, adds, () if linear else (x,))
     event.stamp = mark_written(event.writes, event.signature)

@@ -18,10 +18,10 @@ from warp.recording import is_watching
 from warp_autograd.tape import Tape
 
 
-def test_value_overwritten_later_on_the_tape_is_an_error() -> None:
+def test_value_overwritten_later_on_the_tape_can_be_an_error() -> None:
     a, c = vector(1, 2), vector(-1, -2)
     b = zeros_like(a)
-    with Tape() as tape:
+    with Tape(overwrite="error") as tape:
         square(a, b)
         double(c, a)
     with pytest.raises(AutogradError, match=r"overwritten later on the tape by 'elementwise' \(test.py:1\)"):

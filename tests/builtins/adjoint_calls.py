@@ -24,39 +24,44 @@ def adjoint_function(overload: Overload) -> tuple[Function, list[str]]:
         name for name, type in zip(record.parameters, overload.param_types, strict=True) if is_differentiable(type)
     ]
     args = tuple(Value(type) for type in overload.param_types)
-    incoming = Value(overload.result_types[0])
-    region = Region(args=(*args, incoming))
+    incoming = tuple(Value(type) for type in overload.result_types)
+    region = Region(args=(*args, *incoming))
     builder = Builder(region)
     known = {name: Expr(builder, value) for name, value in zip(record.parameters, args, strict=True)}
-    known["ret"] = Expr(builder, builder.call(overload, args)[0])
-    known["adj"] = Expr(builder, incoming, is_adjoint=True, bounded=True)
+    numbers = [str(number) if len(incoming) > 1 else "" for number in range(len(incoming))]
+    for number, result, value in zip(numbers, builder.call(overload, args), incoming, strict=True):
+        known[f"ret{number}"] = Expr(builder, result)
+        known[f"adj{number}"] = Expr(builder, value, is_adjoint=True, bounded=True)
+    adjoint_values = [known[f"adj{number}"] for number in numbers]
     contributions = []
     for name in names:
         rule = record.adjoint[name]
         wanted = inspect.signature(rule).parameters
-        contributions.append(guarded([known["adj"]], rule(**{key: known[key] for key in wanted})).value)
+        contributions.append(guarded(adjoint_values, rule(**{key: known[key] for key in wanted})).value)
     builder.yield_(contributions)
     types = tuple(value.type for value in contributions)
     return Function("adjoint", region.args, types, region), names
 
 
-def adjoints(overload: Overload, args: Sequence[Any], adj: Any) -> dict[str, Any]:
-    """Give the adjoint of each differentiable parameter for one incoming adjoint."""
+def adjoints(overload: Overload, args: Sequence[Any], *incoming: Any) -> dict[str, Any]:
+    """Give the adjoint of each differentiable parameter for the incoming adjoints, one for each result."""
     function, names = adjoint_function(overload)
-    return dict(zip(names, run_function(function, [*args, adj]), strict=True))
+    return dict(zip(names, run_function(function, [*args, *incoming]), strict=True))
 
 
 def is_differentiable(type: Any) -> bool:
     return is_float(type if is_scalar(type) else type.scalar)
 
 
-def central_differences(overload: Overload, args: Sequence[Any], adj: Any, step: float = 1e-5) -> dict[str, Any]:
-    """Differentiate the float64 reference, contracted with `adj`, by each float argument."""
-    reference = overload.builtin.reference
+def central_differences(overload: Overload, args: Sequence[Any], *incoming: Any, step: float = 1e-5) -> dict[str, Any]:
+    """Differentiate the float64 reference, contracted with the adjoints, by each float argument."""
+    reference, is_single = overload.builtin.reference, len(overload.result_types) == 1
 
     def contracted(values: Sequence[Any]) -> float:
         with np.errstate(all="ignore"):
-            return float(np.sum(np.asarray(reference(*values), dtype=float) * adj))
+            found = reference(*values)
+        results = (found,) if is_single else found
+        return float(sum(np.sum(np.asarray(r, dtype=float) * adj) for r, adj in zip(results, incoming, strict=True)))
 
     result = {}
     for position, (name, type) in enumerate(zip(overload.builtin.parameters, overload.param_types, strict=True)):

@@ -30,14 +30,22 @@ class NativeCalls:
         self.library = load(text, compiler)
         self.overloads = {id(overload): index for index, overload in enumerate(overloads)}
 
-    def run(self, overload: Overload, rows: Sequence[Sequence[Any]]) -> list[Any]:
-        """Call an overload for each row of arguments."""
+    def run(self, overload: Overload, rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+        """Call an overload for each row of arguments; gives the tuples of results."""
         packed = b"".join(pack(type, arg) for row in rows for type, arg in zip(overload.param_types, row, strict=True))
-        (result,) = overload.result_types
-        out = ctypes.create_string_buffer(len(rows) * result.size)
+        size = sum(result.size for result in overload.result_types)
+        out = ctypes.create_string_buffer(len(rows) * size)
         self.library[f"call_{self.overloads[id(overload)]}"](packed, out, ctypes.c_longlong(len(rows)))
-        data = np.frombuffer(out.raw, dtype=scalar_type(result).dtype)
-        return list(data.reshape((len(rows), *(() if is_scalar(result) else result.shape))))
+        return [_unpack(overload, out.raw[size * row : size * (row + 1)]) for row in range(len(rows))]
+
+
+def _unpack(overload: Overload, data: bytes) -> tuple[Any, ...]:
+    found, at = [], 0
+    for result in overload.result_types:
+        numbers = np.frombuffer(data[at : at + result.size], dtype=scalar_type(result).dtype)
+        found.append(numbers.reshape(() if is_scalar(result) else result.shape))
+        at += result.size
+    return tuple(found)
 
 
 def pack(type: Any, value: Any) -> bytes:
@@ -52,17 +60,22 @@ def function_text(name: str, overload: Overload) -> str:
         variable.__name__: str(bound) if isinstance(bound, int) else cpp_type(bound)
         for variable, bound in overload.bindings.items()
     }
-    (result,) = overload.result_types
+    words |= {f"ret{number}": f"ret{number}_" for number in range(len(overload.result_types))}
     reads = "".join(
         f"        {cpp_type(type)} {parameter}_; __builtin_memcpy(&{parameter}_, in, {type.size}); in += {type.size};\n"
         for parameter, type in zip(record.parameters, overload.param_types, strict=True)
     )
-    value = _PLACEHOLDER.sub(lambda match: words[match[1]], record.cpp)
+    declared = " ".join(f"{cpp_type(type)} ret{number}_;" for number, type in enumerate(overload.result_types))
+    written = "".join(
+        f"__builtin_memcpy(out, &ret{number}_, {type.size}); out += {type.size};"
+        for number, type in enumerate(overload.result_types)
+    )
+    text = _PLACEHOLDER.sub(lambda match: words[match[1]], record.cpp)
+    value = text if "{ret" in record.cpp else f"ret0_ = {text}"
     return (
         f"WP_EXPORT void {name}(const char* in, char* out, long long rows) {{\n"
         f"    for (long long row = 0; row < rows; ++row) {{\n{reads}"
-        f"        {cpp_type(result)} result = {value};\n"
-        f"        __builtin_memcpy(out, &result, {result.size}); out += {result.size};\n    }}\n}}\n"
+        f"        {declared} {value};\n        {written}\n    }}\n}}\n"
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.builtins.adjoint_calls import adjoints, central_differences, is_differentiable
-from tests.builtins.instances import Sampler, instances, records, shaped
+from tests.builtins.instances import Sampler, instances, records, scalar_type, shaped
 from tests.builtins.native_calls import NativeCalls
 
 from warp._src.build import find_compiler
@@ -38,11 +38,12 @@ def test_cpp_is_the_reference(record: Builtin, native: NativeCalls) -> None:
     for overload in _known(record, native):
         sampler = Sampler(overload, np.random.default_rng(7))
         rows = [sampler.draw() for _ in range(SAMPLES)]
-        (result,) = overload.result_types
-        with np.errstate(all="ignore"):
-            expected = [shaped(result, record.reference(*row)) for row in rows]
-        for row, want, got in zip(rows, expected, native.run(overload, rows), strict=True):
-            _compare(overload, row, want, got, is_exact)
+        for row, found in zip(rows, native.run(overload, rows), strict=True):
+            with np.errstate(all="ignore"):
+                expected = record.reference(*row)
+            wanted = (expected,) if len(overload.result_types) == 1 else expected
+            for type, want, got in zip(overload.result_types, wanted, found, strict=True):
+                _compare(overload, row, shaped(type, want), got, is_exact)
 
 
 def _known(record: Builtin, native: NativeCalls) -> list[Overload]:
@@ -79,15 +80,21 @@ def test_adjoint_is_the_derivative(record: Builtin) -> None:
         sampler = Sampler(overload, random)
         for _ in range(4):
             args = sampler.draw()
-            (result,) = overload.result_types
-            adj = random.uniform(-2.0, 2.0, () if is_scalar(result) else result.shape)
-            found = adjoints(overload, args, adj if adj.shape else np.float64(adj))
-            expected = central_differences(overload, args, adj)
+            incoming = [_incoming(random, type) for type in overload.result_types]
+            found = adjoints(overload, args, *incoming)
+            expected = central_differences(overload, args, *incoming)
             assert found.keys() == expected.keys()
             for name, want in expected.items():
                 np.testing.assert_allclose(
                     found[name], want, rtol=1e-6, atol=1e-7, err_msg=f"{overload.label} by {name} at {args}"
                 )
+
+
+def _incoming(random: np.random.Generator, type: Any) -> Any:
+    if not is_differentiable(type):
+        return scalar_type(type).dtype.type(0)
+    adj = random.uniform(-2.0, 2.0, () if is_scalar(type) else type.shape)
+    return adj if adj.shape else np.float64(adj)
 
 
 CONSTANT = [r for r in RECORDS if isinstance(r.adjoint, NonDifferentiable) and not r.internal and _float64_instances(r)]
@@ -97,9 +104,8 @@ CONSTANT = [r for r in RECORDS if isinstance(r.adjoint, NonDifferentiable) and n
 def test_without_adjoint_the_derivative_is_zero(record: Builtin) -> None:
     for overload in _float64_instances(record):
         args = Sampler(overload, np.random.default_rng(5)).draw()
-        (result,) = overload.result_types
-        if is_differentiable(result):
-            for name, slope in central_differences(overload, args, 1.0).items():
+        if all(map(is_differentiable, overload.result_types)):
+            for name, slope in central_differences(overload, args, *[1.0] * len(overload.result_types)).items():
                 np.testing.assert_array_equal(slope, 0.0, err_msg=f"{overload.label} by {name} at {args}")
 
 

@@ -12,16 +12,17 @@ from tests.builtins.native_calls import ALL_KINDS
 from warp._src.build import libm_header
 from warp._src.emit import cpp, cuda
 from warp._src.emit.options import EmitOptions
-from warp._src.emit.prelude import native_text, prelude
+from warp._src.emit.prelude import native_text, own_text, prelude
 from warp._src.ir.core import Function
 from warp._src.lang.objects import Kernel
 from warp._src.lang.source import build_kernel
 from warp._src.passes import pipeline
 
 HOST_CUDA = (Path(__file__).parent / "host_cuda.h").read_text(encoding="utf-8")
-# Headers have no empty lines when they are pasted; the text of a kernel begins with one.
-START = "namespace wp {\n\n"
-ENTRY = re.compile(r"\bwp_(forward|backward|abi)\b")
+OWN_NAME = re.compile(r"\b(wp_forward|wp_backward|wp_abi|arguments|run|function\d+_\w+|native\d+_\w+)\b")
+STRUCT = re.compile(
+    r"^struct (struct_\w+) {$.*?^WP_FN bool is_finite_value\(const \1& x\).*?$", re.MULTILINE | re.DOTALL
+)
 
 
 class Unit(NamedTuple):
@@ -37,7 +38,8 @@ def units_of(kernel: Kernel) -> list[Unit]:
     units = [Unit(pipeline.forward(primal), "wp_forward")]
     if not kernel.option("enable_backward"):
         return units
-    adjoint = pipeline.backward(primal, may_alias=False, dimensions=frozenset(range(4)))
+    dimensions = frozenset(range(cpp.dimensions_of(primal)))
+    adjoint = pipeline.backward(primal, may_alias=False, dimensions=dimensions)
     if adjoint.problems:
         return units
     if adjoint.recorded is not None:
@@ -57,8 +59,7 @@ def hosted_text(units: Sequence[Unit]) -> str:
     """Emit the same text for a C++ compiler, with functions `run_0`, `run_1` that run the kernels."""
     head = "\n".join([native_text("freestanding.h"), libm_header(), HOST_CUDA])
     launchers = "\n".join(
-        f"HOST_LAUNCH(run_{index}, unit{index}::{unit.entry}_{index}, unit{index}::wp::arguments)"
-        for index, unit in enumerate(units)
+        f"HOST_LAUNCH(run_{index}, {unit.entry}_{index}, wp::arguments_{index})" for index, unit in enumerate(units)
     )
     return "\n".join([head, cuda_text(units), launchers])
 
@@ -71,10 +72,7 @@ def cpp_text(units: Sequence[Unit]) -> str:
 
 
 def _apart(index: int, text: str) -> str:
-    """Put a kernel into a namespace, in which `wp` holds what the kernel defines and all the headers."""
-    _, _, own = text.partition(START)
-    own = ENTRY.sub(lambda match: f"{match[0]}_{index}", own)
-    # Structs overload these, which would hide those of the headers.
-    overloads = "using ::wp::fetch_add;\nusing ::wp::is_finite_value;"
-    head = f"namespace unit{index} {{\nnamespace wp {{\nusing namespace ::wp;\n{overloads}"
-    return f"{head}\n{own}\n}}  // namespace unit{index}\n"
+    """Give what a kernel adds to the headers, with names of its own; structs of one name are the same struct."""
+    own = own_text(text)
+    own = STRUCT.sub(lambda match: f"#ifndef HAS_{match[1]}\n#define HAS_{match[1]}\n{match[0]}\n#endif", own)
+    return OWN_NAME.sub(lambda match: f"{match[0]}_{index}", own)

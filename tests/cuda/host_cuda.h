@@ -6,7 +6,7 @@
 #define __grid_constant__
 #define __shared__ static
 #define __launch_bounds__(...)
-#define printf wp_m.printf
+#define printf(...) wp_m.printf(__VA_ARGS__)
 
 struct host_dim3 {
     unsigned x, y, z;

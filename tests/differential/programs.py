@@ -11,18 +11,8 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import numpy as np
+from tests.differential.inputs import ARRAYS, Inputs
 
-THREADS = 3
-# Parameters: name to dtype and extent. `x`, `pts` and `n` are only read.
-ARRAYS = {
-    "x": ("float64", 5),
-    "pts": ("vec3d", 3),
-    "n": ("int32", 4),
-    "out": ("float64", 5),
-    "acc": ("float64", 4),
-    "vout": ("vec3d", 3),
-}
 FLOATS = ("f0", "f1", "f2", "f3")
 VECTORS = ("v0", "v1")
 INTEGERS = ("k0", "k1")
@@ -36,6 +26,7 @@ import warp as wp
 class Body:
     a: wp.float64
     v: wp.vec3d
+    k: wp.int32
 
 
 @wp.func
@@ -67,7 +58,12 @@ def program(
     out: wp.array(dtype=wp.float64),
     acc: wp.array(dtype=wp.float64),
     vout: wp.array(dtype=wp.vec3d),
+    grid: wp.array2d(dtype=wp.float64),
+    bodies: wp.array(dtype=Body),
+    counter: wp.array(dtype=wp.int32),
+    also: wp.array(dtype=wp.float64),
 ):
+    j = 1
     i = wp.tid()
     k0 = n[i % 4]
     k1 = (i + 1) % 3
@@ -90,25 +86,7 @@ EPILOGUE = """
 """.lstrip("\n")
 
 
-@dataclass(frozen=True)
-class Inputs:
-    """Seed of the memory that a program starts with."""
-
-    seed: int
-
-    def inputs(self) -> dict[str, np.ndarray]:
-        """Make fresh memory for every parameter: floats in -1 to 1, trip counts up to 9."""
-        rng = np.random.default_rng(self.seed)
-        memory = {}
-        for name, (dtype, extent) in ARRAYS.items():
-            if dtype == "int32":
-                memory[name] = rng.integers(0, 10, extent).astype(np.int32)
-            else:
-                memory[name] = rng.uniform(-1.0, 1.0, (extent, 3) if dtype == "vec3d" else extent)
-        return memory
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Program(Inputs):
     """Source of one kernel named `program`, and its inputs."""
 
@@ -138,7 +116,7 @@ class Writer:
         return self.pick((*INTEGERS, "i", *self.counters))
 
     def index(self, array: str) -> str:
-        extent = ARRAYS[array][1]
+        extent = ARRAYS[array][1][0]
         form = self.rng.randrange(3)
         if form == 0:
             return f"i % {extent}"
@@ -384,4 +362,4 @@ def generate(rng: random.Random, *, is_hazardous: bool = False) -> Program:
     """Draw a program; a hazardous one also loads from the arrays that it writes."""
     writer = Writer(rng, is_hazardous)
     writer.block(0, False, rng.randrange(2, 8))
-    return Program(rng.randrange(1 << 30), HEADER + "\n".join(writer.lines) + "\n" + EPILOGUE)
+    return Program(seed=rng.randrange(1 << 30), source=HEADER + "\n".join(writer.lines) + "\n" + EPILOGUE)

@@ -23,32 +23,49 @@ class Vec3:
         self.c[index] = value
 
     def __add__(self, other: Vec3) -> Vec3:
-        return Vec3(*(a + b for a, b in zip(self.c, other.c, strict=True)))
+        return self.combined(other, lambda a, b: a + b)
 
     def __sub__(self, other: Vec3) -> Vec3:
-        return Vec3(*(a - b for a, b in zip(self.c, other.c, strict=True)))
+        return self.combined(other, lambda a, b: a - b)
 
     def __mul__(self, factor: float) -> Vec3:
         return Vec3(*(a * factor for a in self.c))
 
     __rmul__ = __mul__
 
+    def combined(self, other: Vec3, function: Callable[[float, float], float]) -> Vec3:
+        return Vec3(*(function(a, b) for a, b in zip(self.c, other.c, strict=True)))
+
+
+class Body:
+    """A struct with the semantics of a value."""
+
+    def __init__(self, a: float = 0.0, v: Vec3 | None = None, k: int = 0) -> None:
+        self.a, self.v, self.k = a, v or Vec3(), k
+
 
 class Array:
-    """An array of floats, integers or vectors over NumPy memory; `a[i][c] = v` writes through."""
+    """An array over NumPy memory whose elements are numbers, or vectors if `is_vector`, or structs."""
 
-    def __init__(self, memory: np.ndarray) -> None:
-        self.memory = memory
+    def __init__(self, memory: np.ndarray, is_vector: bool = False) -> None:
+        self.memory, self.is_vector = memory, is_vector
 
-    def __getitem__(self, index: int) -> Any:
-        return Element(self.memory[index]) if self.memory.ndim == 2 else self.memory[index].item()
+    def __getitem__(self, index: Any) -> Any:
+        found = self.memory[index]
+        if self.memory.dtype.names is not None:
+            return BodyInMemory(self.memory, index)
+        if self.is_vector:
+            return VectorInMemory(found)
+        return Array(found) if isinstance(found, np.ndarray) else found.item()
 
-    def __setitem__(self, index: int, value: Any) -> None:
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(value, (Body, BodyInMemory)):
+            value = (value.a, tuple(value.v.c), value.k)
         self.memory[index] = value.c if isinstance(value, Vec3) else value
 
 
-class Element(Vec3):
-    """A vector in memory."""
+class VectorInMemory(Vec3):
+    """A vector of an array; `a[i][c] = v` writes through."""
 
     def __init__(self, memory: np.ndarray) -> None:
         self.memory = memory
@@ -56,6 +73,45 @@ class Element(Vec3):
 
     def __setitem__(self, index: int, value: float) -> None:
         self.memory[index] = value
+
+
+class BodyInMemory:
+    """A struct of an array; its fields write through."""
+
+    def __init__(self, memory: np.ndarray, index: int) -> None:
+        self.__dict__.update(memory=memory, index=index)
+
+    def __getattr__(self, name: str) -> Any:
+        found = self.memory[name][self.index]
+        return VectorInMemory(found) if name == "v" else found.item()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.memory[name][self.index] = value.c if isinstance(value, Vec3) else value
+
+
+def copied(value: Any) -> Any:
+    """Read a vector or struct of an array as a value of its own."""
+    if isinstance(value, (Body, BodyInMemory)):
+        return Body(value.a, Vec3(*value.v.c), value.k)
+    return Vec3(*value.c)
+
+
+def _atomic(combine: Callable[..., Any]) -> Callable[..., Any]:
+    """Make an atomic from what it stores, given the old value and the further arguments; vectors by component."""
+
+    def atomic(array: Array, *arguments: Any) -> Any:
+        rank = array.memory.ndim - array.is_vector
+        index, values = arguments[:rank], arguments[rank:]
+        place = index if rank > 1 else index[0]
+        old = array[place]
+        if isinstance(old, Vec3):
+            old = copied(old)
+            array[place] = old.combined(values[0], combine)
+        else:
+            array[place] = combine(old, *values)
+        return old
+
+    return atomic
 
 
 class Model:
@@ -67,16 +123,24 @@ class Model:
     sin = staticmethod(math.sin)
     tanh = staticmethod(math.tanh)
     max = staticmethod(max)
+    atomic_add = staticmethod(_atomic(lambda old, value: old + value))
+    atomic_sub = staticmethod(_atomic(lambda old, value: old - value))
+    atomic_min = staticmethod(_atomic(min))
+    atomic_max = staticmethod(_atomic(max))
+    atomic_exch = staticmethod(_atomic(lambda old, value: value))
+    atomic_cas = staticmethod(_atomic(lambda old, expected, value: value if old == expected else old))
 
     def __init__(self) -> None:
-        self.thread = 0
+        self.thread: tuple[int, ...] = (0,)
 
-    def tid(self) -> int:
-        return self.thread
+    def tid(self) -> Any:
+        return self.thread if len(self.thread) > 1 else self.thread[0]
 
     @staticmethod
     def array(**options: Any) -> type[Array]:
         return Array
+
+    array2d = array
 
     @staticmethod
     def kernel(function: Callable[..., None]) -> Callable[..., None]:
@@ -88,13 +152,8 @@ class Model:
         return lambda *args: function(*(copy.deepcopy(arg) for arg in args))
 
     @staticmethod
-    def struct(declaration: type) -> Callable[[], Any]:
-        def make() -> Any:
-            instance = declaration()
-            instance.a, instance.v = 0.0, Vec3()
-            return instance
-
-        return make
+    def struct(declaration: type) -> type[Body]:
+        return Body
 
     @staticmethod
     def where(condition: bool, a: Any, b: Any) -> Any:
@@ -103,7 +162,3 @@ class Model:
     @staticmethod
     def dot(a: Vec3, b: Vec3) -> float:
         return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-    @staticmethod
-    def atomic_add(array: Array, index: int, value: float) -> None:
-        array[index] = array[index] + value

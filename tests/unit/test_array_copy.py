@@ -37,6 +37,12 @@ def test_overlapping_ranges() -> None:
         np.testing.assert_array_equal(made.numpy(), expected)
 
 
+def test_overlapping_views_of_different_strides() -> None:
+    made = wp.array(np.arange(10), dtype=wp.int32)
+    wp.copy(made[::3], made[3:7])
+    np.testing.assert_array_equal(made.numpy(), [3, 1, 2, 4, 4, 5, 5, 7, 8, 6])
+
+
 def test_shapes_may_differ_and_count_defaults_to_the_source() -> None:
     dest = wp.zeros((2, 3), dtype=float)
     wp.copy(dest, wp.array([1, 2, 3, 4], dtype=float))

@@ -104,8 +104,14 @@ class _List:
     def __init__(self) -> None:
         self.events: list[Recordable] = []
 
+    def about_to_write(self, arrays: object) -> None:
+        pass
+
     def record(self, event: Recordable) -> None:
         self.events.append(event)
+
+    def note_foreign_write(self, arrays: object) -> None:
+        pass
 
     def begin_scope(self, name: str, metadata: object = None) -> None:
         pass

@@ -3,45 +3,44 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import warp as wp
 from warp.codegen import StructInstance
-from warp.recording import RecordedArray, clear, recording
+from warp.recording import RecordedArray, recording
+from warp_autograd.components import has_floats
 
 _ALIGNMENT = 64
 
 
 class ArgumentCopies:
-    """Copies of arguments that share memory, and gradients, exactly where the arguments do.
+    """Copies of arguments that share memory, and gradients, exactly where the arguments share memory.
 
-    The arguments themselves are never written, so that tapes that hold them stay valid.
+    The arguments themselves are never written, so that tapes that hold them stay valid. Gradients are those of the
+    originals' arrays, or, with `all_gradients`, of every floating-point array.
     """
 
-    def __init__(self, arguments: Sequence[object]) -> None:
-        arrays = _unique(found for argument in arguments for found in arrays_in(argument))
-        gradients = _unique(array.grad for array in arrays if array.requires_grad)
+    def __init__(self, arguments: Sequence[object], all_gradients: bool = False) -> None:
+        arrays = {id(found): found for argument in arguments for found in arrays_in(argument)}
+        made: dict[int, Any] = {}
         with recording(None):
-            blocks = [_Block(members) for members in _overlapping([*arrays, *gradients])]
-            made = {id(member): block.view_like(member) for block in blocks for member in block.members}
-        for array in arrays:
-            if array.requires_grad:
-                made[id(array)].grad = made[id(array.grad)]
+            self._blocks = [_Block(members) for members in _overlapping(list(arrays.values()))]
+            for block in self._blocks:
+                for member in block.members:
+                    copied = made[id(member)] = block.view_like(member)
+                    if (all_gradients or member.requires_grad) and has_floats(member):
+                        copied.grad = block.gradient_like(member)
         self.arguments = [_replaced(argument, made) for argument in arguments]
-        self._gradients = [made[id(gradient)] for gradient in gradients]
-        self._blocks = blocks
 
     def restore(self) -> None:
         """Put back the values that the arguments had when they were copied, and zero the gradients."""
         for block in self._blocks:
             block.restore()
-        for gradient in self._gradients:
-            clear(gradient.numpy())
 
 
 class _Block:
-    """A copy of the bytes that some overlapping arrays cover together."""
+    """Copies of the bytes that some overlapping arrays cover together, and as many for gradients."""
 
     def __init__(self, members: Sequence[Any]) -> None:
         self.members = members
@@ -51,25 +50,36 @@ class _Block:
         # A copy is aligned as its original is.
         self._offset = self._begin % _ALIGNMENT
         self._bytes = wp.zeros(size + self._offset + _ALIGNMENT, dtype=wp.uint8, device=device)
-        self._offset += -self._bytes.ptr % _ALIGNMENT
+        self._gradient_bytes = wp.zeros_like(self._bytes)
         if size:
             source = wp.array(ptr=self._begin, shape=(size,), dtype=wp.uint8, device=device)
-            wp.copy(self._bytes, source, dest_offset=self._offset, count=size)
+            wp.copy(self._bytes, source, dest_offset=self._place_in(self._bytes), count=size)
         self._saved = self._bytes.numpy().copy()
 
     def view_like(self, member: Any) -> Any:
         """Return the array in the copy that stands for one of the members."""
+        return self._view(self._bytes, member)
+
+    def gradient_like(self, member: Any) -> Any:
+        """Return the gradient of the array that stands for one of the members."""
+        return self._view(self._gradient_bytes, member)
+
+    def restore(self) -> None:
+        self._bytes.numpy()[...] = self._saved
+        self._gradient_bytes.numpy()[...] = 0
+
+    def _view(self, holder: Any, member: Any) -> Any:
         return wp.array(
-            ptr=self._bytes.ptr + self._offset + member.bounds[0] - self._begin,
+            ptr=holder.ptr + self._place_in(holder) + member.bounds[0] - self._begin,
             dtype=member.dtype,
             shape=member.shape,
             strides=member.strides,
             device=member.device,
-            owner=self._bytes,
+            owner=holder,
         )
 
-    def restore(self) -> None:
-        self._bytes.numpy()[...] = self._saved
+    def _place_in(self, holder: Any) -> int:
+        return self._offset + -int(holder.ptr) % _ALIGNMENT
 
 
 def arrays_in(value: object, name: str = "") -> list[Any]:
@@ -98,10 +108,6 @@ def _replaced(value: Any, made: dict[int, Any]) -> Any:
                 setattr(changed, field, _replaced(getattr(value, field), made))
         return changed
     return made.get(id(value), value)
-
-
-def _unique(arrays: Iterable[Any]) -> list[Any]:
-    return list({id(array): array for array in arrays}.values())
 
 
 def _overlapping(arrays: Sequence[Any]) -> Iterator[list[Any]]:

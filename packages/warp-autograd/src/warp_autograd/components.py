@@ -78,6 +78,11 @@ class Components:
         return tuple(int(i) for i in np.unravel_index(element, self.shape))
 
 
+def has_floats(array: RecordedArray) -> bool:
+    """Say whether an array holds floating-point numbers."""
+    return next(_float_leaves(array.numpy()), None) is not None
+
+
 def _float_leaves(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
     if values.dtype.names is not None:
         for name in values.dtype.names:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from array import array as numbers
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from warp.recording import (
-    OperationRuns,
     Recordable,
     RecordedArray,
+    RunTable,
     caller_location,
     is_overlapping,
     storage_of,
@@ -24,18 +25,54 @@ class Entry:
     event: Recordable
     recorded: int
     """Stamp of the run that was recorded."""
-    runs: OperationRuns | None
-    position: int
-
-    @property
-    def last_run(self) -> int:
-        """Return the stamp of the operation's last run, on the tape or repeated off it."""
-        return self.recorded if self.runs is None else self.runs.stamps[self.position]
+    last_run: int
+    """Stamp of the operation's last run, on the tape or repeated off it."""
 
     @property
     def text(self) -> str:
         """Return label and place of the call."""
         return f"'{self.event.label}' ({self.event.location})"
+
+
+class Operations:
+    """The operations of a tape in order."""
+
+    def __init__(self, owner: object) -> None:
+        self.events: list[Recordable] = []
+        self.recorded = numbers("q")
+        """Stamps of the recorded runs."""
+        self._runs = RunTable(owner)
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def append(self, event: Recordable, stamp: int) -> None:
+        """Add an operation that ran at a stamp."""
+        self.events.append(event)
+        self.recorded.append(stamp)
+        self._runs.append(event.signature, stamp)
+
+    def entry(self, index: int) -> Entry:
+        """Return one operation with its stamps as they are now."""
+        return Entry(self.events[index], self.recorded[index], self._runs.stamps[index])
+
+    def entries(self) -> list[Entry]:
+        """Return all operations with their stamps as they are now."""
+        return [Entry(*parts) for parts in zip(self.events, self.recorded, self._runs.stamps, strict=True)]
+
+    def is_run_at(self, stamp: int) -> bool:
+        """Say whether a stamp is that of a recorded run."""
+        place = bisect_left(self.recorded, stamp)
+        if place < len(self.recorded) and self.recorded[place] == stamp:
+            return True
+        # Operations of several threads may not be in the order of their stamps.
+        return stamp in self.recorded
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.events.clear()
+        del self.recorded[:]
+        self._runs.clear()
 
 
 class CustomEvent(Recordable):
@@ -46,11 +83,16 @@ class CustomEvent(Recordable):
         self.location = caller_location()
         self.reads = self._arrays = tuple(arrays)
         self.writes = tuple(array for array in self._arrays if array.is_written)
+        self._needed = tuple(array for array in self._arrays if array.is_read)
         self._backward = backward
 
     def arrays(self) -> Iterable[RecordedArray]:
         """Return the arrays that the function uses."""
         return self._arrays
+
+    def needed(self) -> Sequence[RecordedArray]:
+        """Return the arrays that `mark_read` was called on."""
+        return self._needed
 
     def run_adjoint(self) -> None:
         """Call the function."""
@@ -80,3 +122,16 @@ class WriteHistory:
             if is_overlapping(arrays[place], array):
                 return indices[place]
         return None
+
+    def is_replaced(self, array: RecordedArray, after: int) -> bool:
+        """Say whether a single operation after index `after` writes to all of the array."""
+        storage = id(storage_of(array))
+        indices = self._indices.get(storage, [])
+        low, high = array.bounds
+        for place in range(bisect_left(indices, after + 1), len(indices)):
+            written = self._arrays[storage][place]
+            if written.layout() == array.layout():
+                return True
+            if written.is_contiguous and written.bounds[0] <= low and high <= written.bounds[1]:
+                return True
+        return False

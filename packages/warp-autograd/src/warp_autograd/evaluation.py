@@ -15,9 +15,8 @@ import warp as wp
 from warp.errors import ArgumentError
 from warp.recording import RecordedArray, recording
 from warp_autograd.arguments import ArgumentCopies, arrays_in
-from warp_autograd.components import Components
+from warp_autograd.components import Components, has_floats
 from warp_autograd.metadata import FunctionMetadata, parameter_names
-from warp_autograd.paths import is_differentiable
 from warp_autograd.tape import Tape
 from warp_autograd.variables import Mask, Variable, find_variables, select_pairs
 
@@ -105,13 +104,14 @@ class KernelEvaluation(Evaluation):
         device: Any = None,
         max_blocks: int = 0,
         block_dim: int = 256,
+        all_gradients: bool = False,
     ) -> None:
         self.label = kernel.key
         self.device = device
         self._kernel = kernel
         self._dim = dim
         self._options: dict[str, Any] = {"max_blocks": max_blocks, "block_dim": block_dim}
-        self._copies = ArgumentCopies(arguments)
+        self._copies = ArgumentCopies(arguments, all_gradients)
         names = [name for name, _ in kernel.parameters]
         if len(arguments) != len(names):
             raise ArgumentError(
@@ -208,7 +208,7 @@ class FunctionEvaluation(Evaluation):
 
 def is_active(array: Any) -> bool:
     """Say whether an array takes part in gradients."""
-    return bool(array.requires_grad) and is_differentiable(array)
+    return bool(array.requires_grad) and has_floats(array)
 
 
 def make_evaluation(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from threading import Lock
+from pathlib import Path
+from threading import Lock, get_ident
 from types import TracebackType
 from typing import Any, TypeVar
 
+import warp
 from warp.errors import ArgumentError, AutogradError, WarpWarning
 from warp.recording import (
-    OperationRuns,
     Recordable,
     RecordedArray,
     clear,
@@ -21,13 +22,14 @@ from warp.recording import (
     recording,
     stamps_of,
     storage_of,
-    watch,
 )
-from warp_autograd.entries import CustomEvent, Entry, WriteHistory
+from warp_autograd.entries import CustomEvent, Entry, Operations, WriteHistory
 from warp_autograd.paths import find_links, find_reached
 from warp_autograd.scopes import Scope, ScopeList
 from warp_autograd.seeds import RetainedGradients, Stash, collect_seeds, plant, temporary_gradients
+from warp_autograd.snapshots import Overwrite, Snapshots
 from warp_autograd.versions import AccessCheck
+from warp_autograd.visualize import visualize
 
 _Tape = TypeVar("_Tape", bound="Tape")
 
@@ -35,19 +37,24 @@ _Tape = TypeVar("_Tape", bound="Tape")
 class Tape:
     """Records the launches, copies and fills inside its `with` block, for this thread and task.
 
-    `overwrite` says what backward does where a later operation of the tape has overwritten values that an adjoint
-    needs: "error", or "ignore" to use what is there now. `strict` turns the tape's warnings into errors.
+    `overwrite` says what happens where an operation overwrites values that the adjoint of an earlier one needs:
+    "snapshot" copies them before, "error" refuses the backward pass, "ignore" lets it use what is there then. Copies
+    may take `snapshot_limit` bytes, by default half of what is free at the first one; beyond that the operation is
+    refused with an AutogradError. `strict` turns the tape's warnings into errors.
     """
 
-    def __init__(self, overwrite: str = "error", strict: bool = False) -> None:
-        if overwrite not in ("error", "ignore"):
-            raise ArgumentError(f'overwrite must be "error" or "ignore", got {overwrite!r}')
+    def __init__(self, overwrite: str = "snapshot", strict: bool = False, snapshot_limit: int | None = None) -> None:
+        if overwrite not in ("snapshot", "error", "ignore"):
+            raise ArgumentError(f'overwrite must be "snapshot", "error" or "ignore", got {overwrite!r}')
+        if snapshot_limit is not None and snapshot_limit < 0:
+            raise ArgumentError(f"snapshot_limit must not be negative, got {snapshot_limit}")
         self.overwrite = overwrite
         self.strict = strict
         self.loss: RecordedArray | None = None
         """The loss of the last backward pass."""
-        self._entries: list[Entry] = []
-        self._runs: dict[Hashable, OperationRuns] = {}
+        self._operations = Operations(self)
+        self._snapshots = Snapshots(self._operations, overwrite == "snapshot", snapshot_limit)
+        self._overwrites: dict[int, list[Overwrite]] = {}
         self._scopes = ScopeList()
         self._seeded: list[RecordedArray] = []
         self._warned: set[Hashable] = set()
@@ -84,15 +91,49 @@ class Tape:
             storage_of(array)  # from now on its writes are remembered
         stamp = event.stamp or max((stamp for array in event.writes for stamp in stamps_of(array)), default=0)
         with self._lock:
-            signature = event.signature
-            stamp = stamp or next_stamp()
-            if signature is None:
-                self._entries.append(Entry(event, stamp, None, 0))
-                return
-            runs = self._runs.get(signature)
-            if runs is None:
-                runs = self._runs[signature] = watch(signature, self)
-            self._entries.append(Entry(event, stamp, runs, runs.append(stamp)))
+            index = len(self._operations)
+            self._operations.append(event, stamp or next_stamp())
+            self._snapshots.note(index, event)
+        if warp.config.verify_autograd_array_access:
+            self._report_overwrites(event)
+
+    def about_to_write(self, arrays: Sequence[RecordedArray]) -> None:
+        """Copy what earlier operations need of arrays that are about to be overwritten."""
+        if self.overwrite == "snapshot" or warp.config.verify_autograd_array_access:
+            with self._lock:
+                self._overwrites[get_ident()] = self._snapshots.before_write(arrays)
+
+    def note_foreign_write(self, arrays: Sequence[RecordedArray]) -> None:
+        """Warn that a thread without this tape wrote an array that an operation on the tape used."""
+        with self._lock:
+            is_known = any(self._snapshots.knows(array) for array in arrays)
+        if is_known:
+            self._report(
+                "another thread wrote to an array that this tape has recorded; operations of other threads are not "
+                "recorded: run them inside `with tape.attach():` there",
+                "thread",
+            )
+
+    def _report_overwrites(self, event: Recordable) -> None:
+        place = f"'{event.label}' ({event.location})"
+        if event.keeps_record:
+            self._report(
+                f"{place} overwrites values that it has read and that its adjoint needs; the launch keeps them",
+                ("own overwrite", place),
+            )
+        outcome = {
+            "snapshot": "the tape keeps a copy",
+            "error": "backward() will be refused",
+            "ignore": "the gradient may be wrong",
+        }[self.overwrite]
+        for overwrite in self._overwrites.pop(get_ident(), ()):
+            what = self._snapshots.describe(overwrite)
+            self._report(f"{what}, is overwritten by {place}; {outcome}", ("overwrite", place, what))
+
+    @property
+    def snapshot_bytes(self) -> int:
+        """Return the bytes of values that are kept because they were overwritten."""
+        return self._snapshots.undo.nbytes
 
     def record_launch(
         self,
@@ -112,7 +153,8 @@ class Tape:
         """Append a function that is called in the backward pass.
 
         `arrays` are those whose gradients it reads or adds to; `zero()` clears them. Call `mark_write()` before on
-        those that the matching forward computation has written, so that a second backward pass is exact.
+        those that the matching forward computation has written, so that a second backward pass is exact, and
+        `mark_read()` on those whose values the function needs, so that they are kept if they are overwritten later.
         """
         if not callable(backward):
             raise ArgumentError(f"backward must be callable, got {type(backward).__qualname__}")
@@ -121,15 +163,15 @@ class Tape:
                 raise ArgumentError(f"arrays must hold warp.array objects, got {type(array).__qualname__}")
         self.record(CustomEvent(backward, arrays))
         for array in arrays:
-            array.is_written = False
+            array.is_read = array.is_written = False
 
     def record_scope_begin(self, scope_name: str, metadata: Mapping[str, Any] | None = None) -> None:
         """Open a group of operations, which graphs show under this name."""
-        self._scopes.begin(scope_name, len(self._entries), metadata)
+        self._scopes.begin(scope_name, len(self._operations), metadata)
 
     def record_scope_end(self, remove_scope_if_empty: bool = True) -> None:
         """Close the group opened last. AutogradError if none is open."""
-        self._scopes.end(len(self._entries), remove_scope_if_empty)
+        self._scopes.end(len(self._operations), remove_scope_if_empty)
 
     def begin_scope(self, name: str, metadata: Mapping[str, Any] | None = None) -> None:
         """Open a group, as a `Recorder` does."""
@@ -142,12 +184,42 @@ class Tape:
     @property
     def events(self) -> tuple[Recordable, ...]:
         """Return the recorded operations in order."""
-        return tuple(entry.event for entry in self._entries)
+        return tuple(self._operations.events)
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
         """Return the groups of operations in the order in which they were opened."""
         return tuple(self._scopes.scopes)
+
+    def visualize(
+        self,
+        filename: str | Path | None = None,
+        simplify_graph: bool = True,
+        hide_readonly_arrays: bool = False,
+        array_labels: Mapping[Any, str] | None = None,
+        choose_longest_node_name: bool = True,
+        ignore_graph_scopes: bool = False,
+        track_inputs: Sequence[Any] | None = None,
+        track_outputs: Sequence[Any] | None = None,
+        track_input_names: Sequence[str] | None = None,
+        track_output_names: Sequence[str] | None = None,
+        graph_direction: str = "LR",
+    ) -> str:
+        """Return the recorded operations as a GraphViz graph; see `warp_autograd.visualize`."""
+        return visualize(
+            self,
+            filename,
+            simplify_graph,
+            hide_readonly_arrays,
+            array_labels,
+            choose_longest_node_name,
+            ignore_graph_scopes,
+            track_inputs,
+            track_outputs,
+            track_input_names,
+            track_output_names,
+            graph_direction,
+        )
 
     # ------------------------------------------------------------------ gradients
 
@@ -171,19 +243,19 @@ class Tape:
             self.loss = loss
         self._remember(array for array, _ in seeds)
         seeded = [array for array, _ in seeds]
-        history = WriteHistory(self._entries)
-        links = list(find_links(self._entries, history, seeded))
-        with recording(None), temporary_gradients([*seeded, *links], self._entries):
-            reached = self._check(seeded, history)
-            stash = Stash(self._entries if seeds else ())
+        entries = self._operations.entries()
+        history = WriteHistory(entries)
+        links = list(find_links(entries, history, seeded))
+        with recording(None), temporary_gradients([*seeded, *links], entries):
+            reached = self._check(entries, seeded, history)
+            stash = Stash(entries if seeds else ())
             plant(seeds)
-            self._run_adjoints(reached)
+            self._run_adjoints(entries, reached)
             stash.give_back()
 
-    def _check(self, seeds: Sequence[RecordedArray], history: WriteHistory) -> list[bool]:
-        entries = self._entries
+    def _check(self, entries: Sequence[Entry], seeds: Sequence[RecordedArray], history: WriteHistory) -> list[bool]:
         reached = find_reached(entries, seeds)
-        check = AccessCheck(entries, history, self.overwrite == "ignore")
+        check = AccessCheck(entries, history, self._snapshots, self.overwrite == "ignore")
         for index in range(len(entries) - 1, -1, -1):
             if reached[index]:
                 check.check(index, self._report_changed_leaf)
@@ -204,14 +276,15 @@ class Tape:
             self._warned.add(key)
             warnings.warn(message, WarpWarning, stacklevel=5)
 
-    def _run_adjoints(self, reached: Sequence[bool]) -> None:
-        entries = self._entries
+    def _run_adjoints(self, entries: Sequence[Entry], reached: Sequence[bool]) -> None:
         retained = RetainedGradients(entries)
-        for index in range(len(entries) - 1, -1, -1):
-            retained.keep(index)
-            if reached[index]:
-                with self._substituted(entries[index].event):
-                    entries[index].event.run_adjoint()
+        with self._snapshots.undo.rewinding() as rewind:
+            for index in range(len(entries) - 1, -1, -1):
+                retained.keep(index)
+                if reached[index]:
+                    rewind.before(index + 1)
+                    with self._substituted(entries[index].event):
+                        entries[index].event.run_adjoint()
         retained.give_back()
 
     def _substituted(self, event: Recordable) -> AbstractContextManager[None]:
@@ -244,16 +317,16 @@ class Tape:
     def reset(self) -> None:
         """Zero the gradients, then forget all operations and scopes and release the arrays."""
         self.zero()
-        self._entries.clear()
-        self._runs.clear()
+        self._operations.clear()
+        self._snapshots.clear()
         self._scopes.clear()
         self._seeded.clear()
         self._warned.clear()
         self.loss = None
 
     def _arrays(self) -> Iterator[RecordedArray]:
-        for entry in self._entries:
-            yield from entry.event.arrays()
+        for event in self._operations.events:
+            yield from event.arrays()
         yield from self._seeded
 
     def _remember(self, arrays: Iterable[RecordedArray]) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from warp.errors import AutogradError
 from warp.recording import RecordedArray, stamps_of
 from warp_autograd.entries import Entry, WriteHistory
+from warp_autograd.snapshots import Snapshots
 
 Report = Callable[[str, RecordedArray], None]
 
@@ -18,9 +19,12 @@ Report = Callable[[str, RecordedArray], None]
 class AccessCheck:
     """Compares the present contents of arrays with what the recorded operations read and wrote."""
 
-    def __init__(self, entries: Sequence[Entry], history: WriteHistory, allow_overwrite: bool) -> None:
+    def __init__(
+        self, entries: Sequence[Entry], history: WriteHistory, snapshots: Snapshots, allow_overwrite: bool
+    ) -> None:
         self._entries = entries
         self._history = history
+        self._snapshots = snapshots
         self._allow_overwrite = allow_overwrite
         self._writer_of_stamp = {entry.last_run: index for index, entry in enumerate(entries)}
         self._stale: list[str | None] = []
@@ -34,6 +38,11 @@ class AccessCheck:
         Warp changed it since.
         """
         entry = self._entries[index]
+        if entry.event.keeps_record and entry.last_run != entry.recorded:
+            raise AutogradError(
+                f"the adjoint of {entry.text} needs values that the operation overwrote when it was recorded, but it "
+                "was run again off the tape since. Record a new tape."
+            )
         for array in entry.event.needed():
             self._check_contents(entry, index, array, report_changed_leaf)
             writer = self._history.last_writer(array, index + 1)
@@ -45,17 +54,29 @@ class AccessCheck:
                 )
 
     def _check_contents(self, entry: Entry, index: int, array: RecordedArray, report_changed_leaf: Report) -> None:
-        for stamp in stamps_of(array):
+        reason = self._snapshots.why_lost(index, array)
+        if reason is not None:
+            raise AutogradError(
+                f"{self._what(entry, array)}, but it {reason}. Write to another array there, or copy this one before."
+            )
+        if self._snapshots.is_saved(index) and entry.last_run != entry.recorded:
+            raise AutogradError(
+                f"{self._what(entry, array)}, which a later operation of the tape overwrites, and it was run again off "
+                "the tape, where nothing is kept. Record a new tape, or write to another array."
+            )
+        is_followed = self._snapshots.is_followed(index)
+        for stamp in self._snapshots.stamps(index, array):
             writer = self._writer_of_stamp.get(stamp)
             if writer is not None:
-                if writer > index and not self._allow_overwrite:
+                if writer > index and not self._allow_overwrite and not is_followed:
                     raise AutogradError(
                         f"{self._what(entry, array)}, but it was overwritten later on the tape by "
                         f"{self._entries[writer].text}. Write to another array there, or copy this one before."
                     )
             elif stamp > entry.recorded:
-                if self._history.last_writer(array, index + 1) is None:
-                    report_changed_leaf(self._what(entry, array), array)
+                if not entry.event.runs_again and self._history.last_writer(array, index + 1) is None:
+                    if stamp > entry.last_run:
+                        report_changed_leaf(self._what(entry, array), array)
                 else:
                     raise AutogradError(
                         f"{self._what(entry, array)}, but it was overwritten off the tape. "
@@ -74,7 +95,7 @@ class AccessCheck:
     def _staleness_of(self, index: int, entry: Entry, array: RecordedArray, stamp: int) -> str | None:
         writer = self._writer_of_stamp.get(stamp)
         if writer is None:
-            changed = stamp > entry.last_run
+            changed = stamp > entry.last_run and not self._history.is_replaced(array, index)
             return (
                 f"the {entry.event.describe(array)} that it depends on was modified off the tape" if changed else None
             )

@@ -2,7 +2,6 @@
 // draw replaces it by its hash.
 #ifndef WP_RANDOM_H
 #define WP_RANDOM_H
-#include "array.h"
 #include "core.h"
 #include "linalg.h"
 #include "scalar.h"
@@ -38,18 +37,6 @@ WP_FN float draw_float(uint32& state, float low, float high) { return (high - lo
 WP_FN float draw_normal(uint32& state) {
     const float u = draw_float(state), v = draw_float(state);
     return sqrt(-2.0f * log(u > 0.0f ? u : 0x1p-25f)) * cos(6.2831855f * v);
-}
-
-WP_FN int32 draw_from_cdf(uint32& state, const array& cdf) {
-    const float u = draw_float(state);
-    int32 low = 0, high = (int32)cdf.shape[0];
-    while (low < high) {
-        const int32 middle = low + (high - low) / 2;
-        if (load<float>(cdf, middle) < u) low = middle + 1;
-        else high = middle;
-    }
-    const int32 last = (int32)cdf.shape[0] - 1;
-    return low < last ? low : last;
 }
 
 WP_FN vec<2, float> vec2_of(float x, float y) {

@@ -184,7 +184,7 @@ template <class T> WP_FN T min(T a, T b) { return b < a ? b : a; }
 template <class T> WP_FN T max(T a, T b) { return a < b ? b : a; }
 WP_FN float fminf(float a, float b) { return b < a ? b : a; }
 WP_FN float fmaxf(float a, float b) { return a < b ? b : a; }
-#define printf wp_m.printf
+template <class... A> WP_FN int printf(const char* format, A... arguments) { return wp_m.printf(format, arguments...); }
 #endif
 
 }  // namespace native

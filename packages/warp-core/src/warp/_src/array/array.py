@@ -141,10 +141,11 @@ class array(ArrayCore):  # noqa: N801 - the name users know
         return [host_element(element, value) for value in values]
 
     def mark_read(self) -> None:
-        """State that a function recorded with `Tape.record_func` reads the array."""
+        """State that the function recorded next with `Tape.record_func` needs the values that the array has now."""
+        self.is_read = True
 
     def mark_write(self) -> None:
-        """State that a function recorded with `Tape.record_func` has written the array."""
+        """State that the array has been written, by what is recorded next with `Tape.record_func` if it is."""
         self.is_written = True
         mark_written((self,))
 

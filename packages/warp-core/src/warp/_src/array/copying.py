@@ -9,7 +9,7 @@ import numpy as np
 from warp._src.array.elements import numpy_element
 from warp._src.array.events import CopyEvent, FillEvent, Part
 from warp._src.array.memory import Values, allocate
-from warp._src.recording.recorder import current_recorder, mark_written
+from warp._src.recording.recorder import about_to_write, current_recorder, mark_written
 from warp._src.recording.storage import is_watching
 from warp._src.runtime.device import Device, get_device
 from warp.errors import ArgumentError
@@ -70,7 +70,11 @@ def _copy(dest: array, src: array, dest_offset: int, src_offset: int, count: int
         target, source = Part(dest), Part(src)
     else:
         target, source = _section(dest, dest_offset, count), _section(src, src_offset, count)
-    target.write(target.array._values, source.read(source.array._values))
+    values = source.read(source.array._values)
+    if np.may_share_memory(values, target.array._values):
+        values = values.copy()  # NumPy assigns overlapping views of different strides element by element
+    about_to_write((target.array,))
+    target.write(target.array._values, values)
     recorder = current_recorder()
     if recorder is None and not is_watching():
         mark_written((target.array,))
@@ -99,6 +103,7 @@ def assign(dest: array, src: array | Values) -> None:
         _copy(dest, src, 0, 0, dest.size)
         return
     _check_writable(dest, "the target of assign()")
+    about_to_write((dest,))
     np.copyto(dest._values, src)
     _note_fill(dest, "assign")
 
@@ -106,7 +111,9 @@ def assign(dest: array, src: array | Values) -> None:
 def fill(target: array, value: Any, label: str) -> None:
     """Set every element to a host value."""
     _check_writable(target, f"the target of {label}()")
-    target._values[...] = numpy_element(target.element, value, "value")
+    element = numpy_element(target.element, value, "value")
+    about_to_write((target,))
+    target._values[...] = element
     _note_fill(target, label)
 
 

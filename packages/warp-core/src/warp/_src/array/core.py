@@ -41,6 +41,7 @@ class ArrayCore:
         "dtype",
         "element",
         "is_contiguous",
+        "is_read",
         "is_written",
         "ndim",
         "owner",
@@ -81,6 +82,8 @@ class ArrayCore:
     """Addresses of the first byte and past the last one."""
     storage: Storage | None
     """Set by the recording layer when the memory is first written."""
+    is_read: bool
+    """Whether `mark_read` was called."""
     is_written: bool
     """Whether `mark_write` was called."""
 
@@ -225,7 +228,7 @@ def fill_slots(made: ArrayCore, values: Values, element: ElementLayout, device: 
     made.ptr = pointer = values.__array_interface__["data"][0]
     made.owner = made.storage = made._grad = made._grad_source = None
     made._parent = made._derive = made._descriptor = made._packed_grad = None
-    made.pinned = made.is_written = made._retain_grad = False
+    made.pinned = made.is_read = made.is_written = made._retain_grad = False
     if values.flags.c_contiguous:
         made.strides = strides if values.size else contiguous_strides(shape, element.size)
         made.is_contiguous = True

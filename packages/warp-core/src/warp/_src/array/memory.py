@@ -60,6 +60,16 @@ def span(shape: tuple[int, ...], strides: tuple[int, ...], element_size: int) ->
     return element_size + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
 
 
+def overlaps_itself(shape: tuple[int, ...], strides: tuple[int, ...], element_size: int) -> bool:
+    """Tell whether two elements could share memory: a stride is smaller than what lies inside it."""
+    reach = element_size
+    for stride, extent in sorted((stride, extent) for extent, stride in zip(shape, strides, strict=True) if extent > 1):
+        if stride < reach:
+            return True
+        reach = stride * (extent - 1) + reach
+    return False
+
+
 def view_bytes(memory: Values, shape: tuple[int, ...], strides: tuple[int, ...], element: ElementLayout) -> Values:
     """Return elements of a type in a block of bytes."""
     full_strides = strides + element.strides

@@ -14,12 +14,14 @@ from warp._src.builtins import (
     matrices,
     memory,
     noise,
+    norms,
     operators,
     random,
     rotation,
     rounding,
     scalar,
     selection,
+    special,
     strong,
     tensor_operators,
     transforms,
@@ -119,6 +121,8 @@ _FAMILIES = (
     memory,
     random,
     noise,
+    special,
+    norms,
 )
 
 PUBLIC: dict[str, Callable[..., Any]] = {

@@ -131,7 +131,7 @@ def cofactor(m: Mat[L, L, F]) -> Mat[L, L, F]:
 
 @builtin(
     cpp="wp::scaled_identity({s}, {like})",
-    adjoint=INTERNAL,
+    adjoint={"s": lambda adj: f.trace(adj)},
     reference=lambda s, like: _diagonal(pack([s] * len(like)), like.shape),
     group=GROUP,
     internal=True,
@@ -143,7 +143,7 @@ def scaled_identity(s: S, like: Mat[N, N, S]) -> Mat[N, N, S]:
 
 @builtin(
     cpp="wp::axial({m})",
-    adjoint=INTERNAL,
+    adjoint={"m": lambda adj: f.skew(adj)},
     reference=lambda m: pack([m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]]),
     group=GROUP,
     internal=True,

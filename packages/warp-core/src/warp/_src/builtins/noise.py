@@ -42,7 +42,7 @@ def _part(adjoints: Expr, like: Expr) -> Expr:
     group=GROUP,
 )
 def noise_one(state: uint32, x: D) -> D:
-    """Gradient noise in one dimension, about 0, one feature a unit; `state` chooses the function (see `rand_init`) and is not changed.
+    """Gradient noise in one dimension, about 0; `state` chooses the function and is not changed.
 
     Example: `height = wp.noise(wp.rand_init(seed), 0.1 * x)`.
     """
@@ -56,7 +56,7 @@ def noise_one(state: uint32, x: D) -> D:
     group=GROUP,
 )
 def noise_two(state: uint32, xy: Vec[Two, D]) -> D:
-    """Gradient noise in two dimensions, about 0, one feature a unit; `state` chooses the function (see `rand_init`) and is not changed.
+    """Gradient noise in two dimensions, about 0; `state` chooses the function and is not changed.
 
     Example: `height = wp.noise(wp.rand_init(seed), wp.vec2(x, y))`.
     """
@@ -70,7 +70,7 @@ def noise_two(state: uint32, xy: Vec[Two, D]) -> D:
     group=GROUP,
 )
 def noise_three(state: uint32, xyz: Vec[Three, D]) -> D:
-    """Gradient noise in three dimensions, about 0, one feature a unit; `state` chooses the function (see `rand_init`) and is not changed.
+    """Gradient noise in three dimensions, about 0; `state` chooses the function and is not changed.
 
     Example: `height = wp.noise(wp.rand_init(seed), wp.vec3(x, y, z))`.
     """
@@ -84,7 +84,7 @@ def noise_three(state: uint32, xyz: Vec[Three, D]) -> D:
     group=GROUP,
 )
 def noise_four(state: uint32, xyzt: Vec[Four, D]) -> D:
-    """Gradient noise in four dimensions, about 0, one feature a unit; `state` chooses the function (see `rand_init`) and is not changed.
+    """Gradient noise in four dimensions, about 0; `state` chooses the function and is not changed.
 
     Example: `height = wp.noise(wp.rand_init(seed), wp.vec4(x, y, z, t))`.
     """
@@ -263,7 +263,7 @@ def pnoise_slope_four(state: uint32, xyzt: Vec[Four, D], px: int32, py: int32, p
 def curlnoise_two(
     state: uint32, xy: Vec[Two, D], octaves: uint32 = 1, lacunarity: D = 2.0, gain: D = 0.5
 ) -> Vec[Two, D]:
-    """Divergence-free field: octave i has frequency lacunarity**i and weight gain**i; 0 if octaves is 0.
+    """Divergence-free field: octave i has frequency lacunarity**i and weight gain**i.
 
     Example: `velocity = wp.curlnoise(wp.rand_init(seed), p)`.
     """
@@ -304,7 +304,7 @@ def curlnoise_adjoint_two(
 def curlnoise_three(
     state: uint32, xyz: Vec[Three, D], octaves: uint32 = 1, lacunarity: D = 2.0, gain: D = 0.5
 ) -> Vec[Three, D]:
-    """Divergence-free field: octave i has frequency lacunarity**i and weight gain**i; 0 if octaves is 0.
+    """Divergence-free field: octave i has frequency lacunarity**i and weight gain**i.
 
     Example: `velocity = wp.curlnoise(wp.rand_init(seed), p)`.
     """
@@ -345,7 +345,7 @@ def curlnoise_adjoint_three(
 def curlnoise_four(
     state: uint32, xyzt: Vec[Four, D], octaves: uint32 = 1, lacunarity: D = 2.0, gain: D = 0.5
 ) -> Vec[Three, D]:
-    """Divergence-free field, in x, y and z for each t: octave i has frequency lacunarity**i and weight gain**i; 0 if octaves is 0.
+    """Divergence-free field, in x, y and z for each t: octave i has frequency lacunarity**i and weight gain**i.
 
     Example: `velocity = wp.curlnoise(wp.rand_init(seed), wp.vec4(p[0], p[1], p[2], time))`.
     """

@@ -44,7 +44,7 @@ def rand_init_offset(seed: int32, offset: int32) -> uint32:
 
 @builtin(
     "randi",
-    cpp="{ret1} = {state}; {ret0} = (int32)wp::draw({ret1})",
+    cpp="{ret1} = {state}; {ret0} = (wp::int32)wp::draw({ret1})",
     adjoint=_RANDOM,
     reference=drawn(reference.integer),
     group=GROUP,

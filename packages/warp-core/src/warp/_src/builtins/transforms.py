@@ -10,7 +10,6 @@ from warp._src.builtins.patterns import F, Four, Mat, Quat, Three, Transf, Vec
 from warp._src.builtins.reference import Array, Number, constant, pack
 from warp._src.builtins.rotation import rotation_adjoint
 from warp._src.builtins.rotation_reference import conjugate, hamilton, rotate
-from warp._src.builtins.rules import INTERNAL
 from warp._src.builtins.tensor_operators import matrix_vector
 from warp._src.types.scalars import float32
 
@@ -192,7 +191,7 @@ def _head(v: Array) -> Number:
 
 @builtin(
     cpp="wp::vector_head({v})",
-    adjoint=INTERNAL,
+    adjoint={"v": lambda adj: f.homogeneous(adj, adj[0].zero())},
     reference=_head,
     group="Internal",
     internal=True,

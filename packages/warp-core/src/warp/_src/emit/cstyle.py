@@ -275,7 +275,7 @@ def _printf(body: Body, op: Call) -> None:
         text = body.name(operand)
         is_widened = is_float(operand.type) and operand.type.size < 8
         arguments.append(f"(double){text}" if is_widened else text)
-    function = "::printf" if body.unit.options.target == "cuda" else "wp_m.printf"
+    function = "printf" if body.unit.options.target == "cuda" else "wp_m.printf"
     body.line(f"{function}({', '.join(arguments)});")
 
 

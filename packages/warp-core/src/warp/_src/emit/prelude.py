@@ -22,6 +22,12 @@ _USED: Final = re.compile(r"wp::(\w+)")
 _TYPES: Final = frozenset({"vec", "mat", "quat", "transform", "half"}.union(scalar.name for scalar in SCALARS))
 
 
+def own_text(text: str) -> str:
+    """Give what a kernel adds to the headers, of the text of a whole unit."""
+    # Headers lose their empty lines when they are pasted; the text of a kernel begins with one.
+    return text[text.index("namespace wp {\n\n") :]
+
+
 def prelude(text: str, kinds: frozenset[str], libm: str, target: str = "cpu") -> str:
     """Give the headers for kernel code `text`; `kinds` are those of "half", "tensor", "rotation", "snippet" in it."""
     used = set(_USED.findall(text)) - _TYPES

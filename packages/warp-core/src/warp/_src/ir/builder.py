@@ -32,7 +32,7 @@ from warp._src.ir.ops import (
     Yield,
 )
 from warp._src.types.scalars import Scalar, int32, int64, is_scalar
-from warp._src.types.signature import component_type
+from warp._src.types.signature import component_type, is_array
 
 
 class Builder:
@@ -115,6 +115,13 @@ class Builder:
     def invoke(self, function: Function, args: Sequence[Value]) -> tuple[Value, ...]:
         results = tuple(Value(type) for type in function.result_types)
         self.append(Invoke(loc=self.loc, results=results, operands=tuple(args), function=function))
+        return results
+
+    def invoke_gradient(self, function: Function, args: Sequence[Value]) -> tuple[Value, ...]:
+        """Derivatives of a function's only result by its arguments that are no arrays."""
+        results = tuple(Value(arg.type) for arg in args if not is_array(arg.type))
+        op = Invoke(loc=self.loc, results=results, operands=tuple(args), function=function, is_gradient=True)
+        self.append(op)
         return results
 
     def native(

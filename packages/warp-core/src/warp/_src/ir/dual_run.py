@@ -28,8 +28,9 @@ def run_kernel_dual(
     """Run a kernel on duals over copies of `args`; gives the derivatives of every argument afterwards.
 
     A direction is None, or an array of shape (directions,) + the argument's shape (a dict of these for a
-    struct). The results have this form too: None for arguments without floats. The primal values afterwards
-    are those of `run_kernel`, up to rounding to float32. Arguments that alias keep doing so.
+    struct, and for an array of structs). The results have this form too: None for arguments without floats.
+    The primal values afterwards are those of `run_kernel`, up to rounding to float32. Arguments that alias keep
+    doing so.
     """
     count = next((len(leaf) for leaf in _leaves(directions)), 0)
     lifter = _Lifter(count)
@@ -63,7 +64,11 @@ class _Lifter:
         if id(root) not in self.copies:
             self.copies[id(root)] = (root, self.copy(root, cell.dtype))
         view = _same_view(self.copies[id(root)][1], root, cell.primal)
-        if direction is not None and cell.primal.dtype != object:
+        if isinstance(direction, Mapping):
+            for position in np.ndindex(view.shape):
+                parts = {name: np.asarray(part)[(slice(None), *position)] for name, part in direction.items()}
+                view[position] = self.lift(cell.primal[position], cell.dtype, parts)
+        elif direction is not None:
             seeds = np.moveaxis(np.asarray(direction, dtype=np.float64), 0, -1)
             for position in np.ndindex(view.shape):
                 view[position] = Dual(view[position].value, view[position].d + seeds[position])
@@ -99,10 +104,25 @@ def _same_view(copy: Any, root: Any, view: Any) -> Any:
 
 def _derivatives(value: Any, type: Type, count: int) -> Any:
     if is_array(type):
-        return _stacked(value.primal, count)
+        return _of_array(value.primal, type.dtype, count)
     if is_scalar(type) or is_tensor(type):
         return _stacked(np.asarray(value, dtype=object), count) if is_float(_scalar(type)) else None
     return {name: _derivatives(value[name], field, count) for name, field in type.fields.items()}
+
+
+def _of_array(memory: Any, dtype: Any, count: int) -> Any:
+    """Derivatives of an array; of an array of structs, those of each field of floats."""
+    if is_scalar(dtype) or is_tensor(dtype):
+        return _stacked(memory, count)
+    results = {}
+    for name, field in dtype.fields.items():
+        if (is_scalar(field) or is_tensor(field)) and is_float(_scalar(field)):
+            shape = () if is_scalar(field) else field.shape
+            elements = np.empty((*memory.shape, *shape), dtype=object)
+            for position in np.ndindex(memory.shape):
+                elements[position] = memory[position][name]
+            results[name] = _stacked(elements, count)
+    return results
 
 
 def _scalar(type: Any) -> Any:

@@ -117,9 +117,14 @@ class Call(Op):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Invoke(Op):
-    """A call of a user function that is not inlined (yet)."""
+    """A call of a user function that is not inlined (yet).
+
+    With `is_gradient` the function, which has one float as its result, is not called itself: the results are the
+    derivatives of that float by each operand that is no array.
+    """
 
     function: Function
+    is_gradient: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -237,7 +237,8 @@ def _check_invoke(op: Invoke) -> None:
     callee = op.function
     _expect(not callee.is_kernel, f"'{callee.name}' is a kernel")
     _expect_types(f"the arguments of '{callee.name}'", op.operands, _types(callee.params))
-    _expect_types(f"the results of '{callee.name}'", op.results, callee.result_types)
+    wanted = [v.type for v in op.operands if not is_array(v.type)] if op.is_gradient else callee.result_types
+    _expect_types(f"the results of '{callee.name}'", op.results, wanted)
 
 
 def _check_native(op: Native) -> None:

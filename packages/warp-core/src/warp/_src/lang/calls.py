@@ -12,6 +12,7 @@ from warp._src.lang import operators
 from warp._src.lang.arguments import Arguments
 from warp._src.lang.construct import constructed
 from warp._src.lang.context import Context
+from warp._src.lang.gradients import GradientOf, call_gradient
 from warp._src.lang.intrinsics import HANDLERS, RAW_HANDLERS
 from warp._src.lang.invoke import invoke, unpacked_results, write_back
 from warp._src.lang.objects import Function, Kernel
@@ -52,6 +53,8 @@ def call(context: Context, node: ast.Call) -> Operand:
     arguments = _arguments(context, node, unpack_count)
     if isinstance(thing, Function):
         return invoke(context, thing, arguments)
+    if isinstance(thing, GradientOf):
+        return call_gradient(context, thing, arguments)
     if any(thing is factory for factory in _TYPE_FACTORIES):
         return _made_type(context, thing, arguments)
     name = _builtin_name(thing)

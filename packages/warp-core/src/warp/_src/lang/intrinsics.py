@@ -11,6 +11,7 @@ from warp._src.ir.core import Value
 from warp._src.lang.arguments import Arguments, known_dtype, known_int, known_shape
 from warp._src.lang.capture import captured
 from warp._src.lang.construct import tensor
+from warp._src.lang.gradients import gradient_of
 from warp._src.lang.memory import ATOMICS
 from warp._src.lang.operands import Known, Operand, Unsettled, spelled, type_of
 from warp._src.lang.printing import print_values, printf
@@ -252,6 +253,7 @@ def _stacked(context: Context, vectors: list[Value], is_by_row: bool) -> Value:
 
 HANDLERS: dict[str, Handler] = {
     "tid": _tid,
+    "grad": gradient_of,
     "constant": _constant,
     "len": _len,
     "type": _type,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from warp._src.builtins.declare import Literal
+from warp._src.ir.core import Function as IrFunction
 from warp._src.ir.core import Value
 from warp._src.lang.annotations import EMPTY, annotated_type, match_operand
 from warp._src.lang.arguments import Arguments
@@ -24,20 +25,35 @@ if TYPE_CHECKING:
 def invoke(context: Context, function: Function, arguments: Arguments) -> Operand:
     """Choose an overload by the types of the arguments and call it."""
     overload, operands, nodes = _chosen(context, function, arguments)
-    node = arguments.node
     if overload.native is not None:
-        return _native(context, overload, operands, node)
-    try:
-        target, values = context.hooks.build_overload(context, overload, operands, node)
-    except CompileError as error:
-        place = context.text.excerpt(context.text.location(node))
-        raise type(error)(f"{error}\n  called from\n{place}") from error
+        return _native(context, overload, operands, arguments.node)
+    target, values = _built(context, overload, operands, arguments.node)
     results = context.builder.invoke(target, values)
     count = len(results) - len(target.changed)
     positions = [index for index, operand in enumerate(operands) if _is_value(operand)]
     for result, changed in zip(results[count:], target.changed, strict=True):
         write_back(context, nodes[positions[changed]], result)
     return unpacked_results(results[:count])
+
+
+def resolved_call(context: Context, function: Function, arguments: Arguments) -> tuple[IrFunction, Sequence[Value]]:
+    """Choose an overload by the types of the arguments; give its translation and the values to call it with."""
+    overload, operands, _ = _chosen(context, function, arguments)
+    if overload.native is not None:
+        raise context.error(
+            KernelTypeError, f"'{function.key}' is a native function, which this cannot call", arguments.node
+        )
+    return _built(context, overload, operands, arguments.node)
+
+
+def _built(
+    context: Context, overload: Overload, operands: Sequence[Operand], node: ast.AST
+) -> tuple[IrFunction, Sequence[Value]]:
+    try:
+        return context.hooks.build_overload(context, overload, operands, node)
+    except CompileError as error:
+        place = context.text.excerpt(context.text.location(node))
+        raise type(error)(f"{error}\n  called from\n{place}") from error
 
 
 def _is_value(operand: Operand) -> bool:

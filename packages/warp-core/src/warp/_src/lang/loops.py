@@ -20,7 +20,6 @@ from warp._src.types.scalars import bool_, int32, int64, is_int, is_scalar
 from warp._src.types.signature import is_array, type_name
 from warp.errors import KernelTypeError
 
-
 # Builtins that give a variable a new value, a scalar one too.
 _UPDATING = frozenset(name for name, records in REGISTRY.items() if any(record.updates for record in records))
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from warp._src.array.array import array
 from warp._src.array.indexed import indexedarray
+from warp._src.array.memory import overlaps_itself
 from warp._src.plugin_host import array_adapter
 from warp._src.runtime.device import Device
 from warp._src.types.arrays import ArrayType, IndexedArrayType
@@ -79,8 +80,8 @@ def _array_packer(label: str, type: ArrayType, is_written: bool) -> Packer:
 
     def pack(value: Any, args: list[Any], number: int, device: Device) -> bytes:
         if value.__class__ is array and value.dtype is dtype and value.ndim == ndim and value.device is device:
-            if is_written and value.is_readonly:
-                raise ArgumentError(f"{label} is written by the kernel, but the memory of the array is read-only")
+            if is_written:
+                _check_writable(label, value)
             descriptor: bytes = value.descriptor()
             return descriptor
         if value is None:
@@ -106,9 +107,19 @@ def _as_array(label: str, type: ArrayType, value: Any, is_written: bool, device:
         raise ArgumentError(f"{label}: the array is on device '{wrapped.device}', the launch on '{device}'")
     if wrapped.dtype is not type.dtype or wrapped.ndim != type.ndim:
         raise ArgumentError(f"{label} is {type_name(type)}, but the argument is {_describe(wrapped)}")
-    if is_written and wrapped.is_readonly:
-        raise ArgumentError(f"{label} is written by the kernel, but the memory of the argument is read-only")
+    if is_written:
+        _check_writable(label, wrapped)
     return wrapped
+
+
+def _check_writable(label: str, value: array) -> None:
+    if value.is_readonly:
+        raise ArgumentError(f"{label} is written by the kernel, but the memory of the array is read-only")
+    if not value.is_contiguous and overlaps_itself(value.shape, value.strides, value.element.size):
+        raise ArgumentError(
+            f"{label} is written by the kernel, but elements of the array share memory (shape {value.shape}, "
+            f"strides {value.strides}); pass a copy: contiguous()"
+        )
 
 
 def _from_numpy(label: str, type: ArrayType, value: Any) -> array:

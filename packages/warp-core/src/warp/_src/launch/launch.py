@@ -20,7 +20,13 @@ from warp._src.launch.event import (
     signature_of,
 )
 from warp._src.launch.program import Entry, Kernel, Program, Variant, executor
-from warp._src.recording.recorder import Recorder, current_recorder, mark_written, set_launch_event_factory
+from warp._src.recording.recorder import (
+    Recorder,
+    about_to_write,
+    current_recorder,
+    mark_written,
+    set_launch_event_factory,
+)
 from warp._src.recording.storage import is_watching
 from warp._src.runtime.cpu import pack_launch
 from warp._src.runtime.device import Device, get_device
@@ -63,6 +69,7 @@ class Prepared:
     def run_recorded(self, dim: tuple[int, ...], args: list[Any], packed: bytes) -> LaunchRecord | None:
         """Run the forward kernel for a tape; give what it kept, if its adjoint needs values that it overwrites."""
         written = self._written(args)
+        about_to_write(written)
         recorded = self.program.recorded(Variant.of(dim, overlaps(args, written)))
         if recorded is None:
             self._run_entry(self.entry, dim, args, written, packed, None)

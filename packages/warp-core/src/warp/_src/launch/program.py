@@ -164,7 +164,8 @@ class Program:
         summary = self.forward().summary
         if not self.kernel.option("enable_backward"):
             return False
-        return variant.may_alias or None in {root for root, _ in summary.writes} or bool(summary.reads & summary.writes)
+        roots = {root for root, _ in summary.reads | summary.writes}
+        return variant.may_alias or (bool(summary.writes) and None in roots) or bool(summary.reads & summary.writes)
 
     def _adjoint(self, variant: Variant) -> Adjoint:
         if variant not in self._adjoints:
@@ -221,10 +222,7 @@ class Program:
 
 def _describe(key: str, problems: tuple[Problem, ...]) -> str:
     lines = "\n".join(f"  {problem.loc}: {problem.text}" for problem in problems)
-    return (
-        f"the gradient of kernel '{key}' cannot be computed correctly:\n{lines}\n"
-        "write to an array of its own instead of one that is still read, or keep such values in local variables"
-    )
+    return f"the gradient of kernel '{key}' cannot be computed correctly:\n{lines}"
 
 
 def clear_cache() -> None:

@@ -26,8 +26,10 @@ from warp._src.ir.ops import (
 )
 from warp._src.passes.affine import Affine, AffineForms
 from warp._src.passes.inline import has_custom_adjoint
+from warp._src.passes.native_text import only_reads, uses
 from warp._src.types.arrays import ArrayType, IndexedArrayType
 from warp._src.types.scalars import is_int
+from warp._src.types.signature import is_array
 
 # Position in the index list, and constant and terms of the affine form that stands there.
 ThreadPosition = tuple[int, tuple[int, frozenset[tuple[Value, int]]]]
@@ -121,6 +123,18 @@ class AccessAnalysis:
                     what = "native code"
                 return f"{what} in line {write.op.loc.line} may overwrite what line {load.op.loc.line} reads"
         return ""
+
+    def native_hazards(self, op: Native) -> list[str]:
+        """Tell which arrays that the adjoint of native code reads may be changed by other operations of the kernel."""
+        used = {operand for operand, name in zip(op.operands, op.names, strict=True) if uses(op.adjoint_snippet, name)}
+        roots = [self._root_of(operand)[0] for operand in op.operands if operand in used and is_array(operand.type)]
+        return [
+            f"the write in line {write.op.loc.line} may change what the adjoint of native code in line {op.loc.line} "
+            "reads"
+            for write in self.accesses
+            if write.is_write and write.space is Space.PRIMAL and write.op is not op
+            if any(self._same_array(root, write.root) for root in roots)
+        ]
 
     # -- which threads can meet ------------------------------------------------------------------------
 
@@ -241,10 +255,10 @@ class AccessAnalysis:
         elif isinstance(op, Invoke):
             self._visit_call(op, loops)
         elif isinstance(op, Native):
-            for operand in op.operands:
-                if isinstance(operand.type, (ArrayType, IndexedArrayType)):
+            for name, operand in zip(op.names, op.operands, strict=True):
+                if is_array(operand.type):
                     for space in Space:
-                        self._add_any(op, operand, space, loops)
+                        self._add_any(op, operand, space, loops, not only_reads(op.snippet, name))
         self._visit_regions(op, loops)
 
     def _bind_threads(self, op: ThreadIndex) -> None:
@@ -315,9 +329,9 @@ class AccessAnalysis:
             Access(op, root, op.space, indices_known, op.path, next(self._positions), loops, is_read, is_write)
         )
 
-    def _add_any(self, op: Op, array: Value, space: Space, loops: tuple[Op, ...]) -> None:
+    def _add_any(self, op: Op, array: Value, space: Space, loops: tuple[Op, ...], is_write: bool) -> None:
         root, _ = self._root_of(array)
-        self.accesses.append(Access(op, root, space, None, (), next(self._positions), loops, True, True))
+        self.accesses.append(Access(op, root, space, None, (), next(self._positions), loops, True, is_write))
 
 
 def mark_hazards(function: Function, *, may_alias: bool, dimensions: frozenset[int]) -> None:

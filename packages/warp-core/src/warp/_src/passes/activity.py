@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from warp._src.ir.core import Function, Region, Value
-from warp._src.ir.ops import Atomic, Const, Invoke, Load, Loop, Native, Op, Yield
+from warp._src.ir.ops import Atomic, Const, Invoke, Load, Loop, Native, Op, ReverseLoop, Yield
 from warp._src.passes.inline import has_custom_adjoint
 from warp._src.types.signature import is_differentiable
 
@@ -22,6 +24,11 @@ class Activity:
             self._active.update(p for p in function.params if is_differentiable(p.type))
         self._visit(function.body)
 
+    def restrict_to(self, region: Region, roots: Iterable[Value]) -> None:
+        """Forget what is known and let only `roots` be inputs of a region."""
+        self._active = set(roots)
+        self._visit(region)
+
     def __contains__(self, value: Value) -> bool:
         return value in self._active
 
@@ -31,6 +38,8 @@ class Activity:
                 continue
             if isinstance(op, Loop):
                 self._visit_loop(op)
+            elif isinstance(op, ReverseLoop):
+                self._active.update(result for result in op.results if is_differentiable(result.type))
             elif op.regions:
                 self._visit_branches(op)
             elif self._is_active(op):

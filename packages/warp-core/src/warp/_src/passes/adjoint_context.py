@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from warp._src.builtins.declare import resolve
 from warp._src.ir.builder import Builder
 from warp._src.ir.core import Function, Location, Value
-from warp._src.ir.ops import Atomic, Extract, Load, Op, View
+from warp._src.ir.ops import Atomic, Extract, Load, Op, ReverseLoop, View
 from warp._src.ir.traverse import definitions
 from warp._src.passes.access import AccessAnalysis
 from warp._src.passes.activity import Activity
@@ -51,7 +51,9 @@ class AdjointContext:
         analysis: AccessAnalysis,
         outer: AdjointContext | None = None,
         recalls: Mapping[int, Value | int] | None = None,
+        is_local: bool = False,
     ) -> None:
+        self.is_local = is_local  # the adjoints of the parameters alone are wanted, not those of arrays
         self.recalls = recalls or {}  # where recorded values are, by record id: an offset or a position
         self.function = function
         self.analysis = analysis
@@ -62,7 +64,10 @@ class AdjointContext:
         self.replay_args: dict[int, tuple[Value, ...]] = {}  # body arguments of the replayed loop, by site
         self.saved_states: dict[int, tuple[Value, ...]] = {}  # those that the reverse loop of the site needs
         # Functions that are called number their sites on, since a call may run between a loop and its reverse.
-        self._sites: Iterator[int] = itertools.count() if outer is None else outer._sites
+        first = 1 + max(
+            (op.site for op in function.walk() if isinstance(op, ReverseLoop) and op.site is not None), default=-1
+        )
+        self._sites: Iterator[int] = itertools.count(first) if outer is None else outer._sites
 
     def new_site(self) -> int:
         return next(self._sites)

@@ -71,7 +71,9 @@ class Reverser:
     def _copy(self, op: Op, frame: Frame) -> None:
         operands = tuple(self.context.primal(frame, operand) for operand in op.operands)
         results = tuple(Value(result.type, result.name) for result in op.results)
-        self.builder.append(op.rebuilt(results, operands, ()))
+        # Only a ReverseLoop, which a gradient taken inside the kernel leaves, has regions here.
+        regions = tuple(clone_region(region, dict(frame.primal)) for region in op.regions)
+        self.builder.append(op.rebuilt(results, operands, regions))
         frame.primal.update(zip(op.results, results, strict=True))
 
     def _replay_if(self, op: If, frame: Frame, expose: bool) -> None:

@@ -16,12 +16,17 @@ def finish(body: Region, context: AdjointContext) -> None:
     _link_checkpoints(body, context)
 
 
+def forget_checkpoints(region: Region) -> None:
+    """Let reverse loops recompute their states from the start, in place: the replay renumbers the other loops."""
+    _relink(region, {})
+
+
 def _link_checkpoints(region: Region, context: AdjointContext) -> None:
     """Let loops that run in the replay anyway keep the states that their reverse loops need."""
     loops = {op.site: op for op in region.walk() if isinstance(op, Loop) and op.site is not None}
     saved: dict[int, tuple[int, ...]] = {}
     for op in region.walk():
-        if isinstance(op, ReverseLoop) and op.site in loops and op.site is not None:
+        if isinstance(op, ReverseLoop) and op.site in loops and op.site in context.saved_states:
             args = loops[op.site].body.args[1:]
             states = context.saved_states[op.site]
             if len(states) == op.states and all(state in args for state in states):

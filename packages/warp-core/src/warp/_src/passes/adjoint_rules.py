@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 from typing import Any
 
 from warp._src.builtins.declare import AdjointRule, NonDifferentiable, resolve
 from warp._src.builtins.expression import Expr, guarded
+from warp._src.ir.builder import Builder
 from warp._src.ir.core import Value
 from warp._src.ir.ops import (
     Atomic,
     Call,
     Cast,
+    Const,
     Construct,
     Extract,
     Insert,
@@ -22,14 +24,21 @@ from warp._src.ir.ops import (
     Native,
     Op,
     Path,
+    Recall,
+    RecordStart,
     Space,
     Store,
+    ThreadIndex,
+    View,
 )
 from warp._src.passes.adjoint_context import AdjointContext, Frame
 from warp._src.types.arrays import ArrayType, IndexedArrayType
 from warp._src.types.scalars import is_scalar
 from warp._src.types.signature import is_differentiable
 from warp._src.types.structs import StructType
+
+# Operations whose results are no functions of differentiable values.
+_WITHOUT_GRADIENT = (Const, ThreadIndex, View, Recall, RecordStart)
 
 Rule = Callable[[AdjointContext, Frame, Any], None]
 _RULES: dict[type[Op], Rule] = {}
@@ -49,6 +58,8 @@ def reverse_op(context: AdjointContext, frame: Frame, op: Op) -> None:
     """Emit the reverse of an operation without regions; operations that pass no gradient have no rule."""
     if type(op) in _RULES:
         _RULES[type(op)](context, frame, op)
+    elif any(result in frame.adjoints for result in op.results) and not isinstance(op, _WITHOUT_GRADIENT):
+        context.fail(op, f"a second derivative through the loop in line {op.loc.line} is needed, which does not exist")
 
 
 @rule(Cast)
@@ -102,26 +113,49 @@ def _insert(context: AdjointContext, frame: Frame, op: Insert) -> None:
 @rule(Call)
 def _call(context: AdjointContext, frame: Frame, op: Call) -> None:
     record = op.builtin.builtin
-    if isinstance(record.adjoint, NonDifferentiable) or not any(r in frame.adjoints for r in op.results):
+    if not any(r in frame.adjoints for r in op.results):
+        return
+    if isinstance(record.adjoint, NonDifferentiable):
+        if record.internal and any(operand in context.activity for operand in op.operands):
+            context.fail(
+                op,
+                f"a second derivative is needed in line {op.loc.line}, which does not exist for '{op.builtin.label}'",
+            )
         return
     builder = context.builder
+    operands = [context.primal(frame, operand) for operand in op.operands]
+    results = [context.primal(frame, result) for result in op.results]
+    adjoints = [frame.adjoints.get(result) or builder.zero(result.type) for result in op.results]
+    wanted = [n for n, operand in enumerate(op.operands) if operand in context.activity]
+    for number, contribution in contributions(builder, op, operands, results, adjoints, wanted):
+        context.accumulate(frame, op.operands[number], contribution)
+
+
+def contributions(
+    builder: Builder,
+    op: Call,
+    operands: Sequence[Value],
+    results: Sequence[Value],
+    adjoints: Sequence[Value],
+    wanted: Container[int],
+) -> list[tuple[int, Value]]:
+    """Emit what a builtin's rules add to the adjoints of the `wanted` operands; gives their numbers and the values."""
+    record = op.builtin.builtin
     names: dict[str, Expr] = {}
-    adjoints = []
-    for number, result in enumerate(op.results):
-        adjoint = frame.adjoints.get(result)
-        if adjoint is None:
-            adjoint = builder.zero(result.type)
-        suffix = str(number) if len(op.results) > 1 else ""
+    for number, (result, adjoint) in enumerate(zip(results, adjoints, strict=True)):
+        suffix = str(number) if len(results) > 1 else ""
         names[f"adj{suffix}"] = Expr(builder, adjoint, is_adjoint=True, bounded=True)
-        names[f"ret{suffix}"] = Expr(builder, context.primal(frame, result))
-        adjoints.append(names[f"adj{suffix}"])
-    for name, operand in zip(record.parameters, op.operands, strict=True):
-        names[name] = Expr(builder, context.primal(frame, operand))
-    for name, operand in zip(record.parameters, op.operands, strict=True):
-        if name in record.adjoint and operand in context.activity:
+        names[f"ret{suffix}"] = Expr(builder, result)
+    incoming = [expression for name, expression in names.items() if name.startswith("adj")]
+    for name, operand in zip(record.parameters, operands, strict=True):
+        names[name] = Expr(builder, operand)
+    found = []
+    for number, name in enumerate(record.parameters):
+        if name in record.adjoint and number in wanted:
             function = record.adjoint[name]
-            contribution = function(*(_fresh(names[argument]) for argument in _argument_names(function)))
-            context.accumulate(frame, operand, guarded(adjoints, contribution).value)
+            part = function(*(_fresh(names[argument]) for argument in _argument_names(function)))
+            found.append((number, guarded(incoming, part).value))
+    return found
 
 
 def _fresh(expression: Expr) -> Expr:
@@ -148,6 +182,8 @@ def _add_to_gradient(
     context: AdjointContext, place: tuple[Value, list[Value], Path, list[Value]], adjoint: Value
 ) -> None:
     """Accumulate into a gradient array; of a struct, into each field that has a derivative."""
+    if context.is_local:
+        return
     array, indices, path, path_indices = place
     if isinstance(adjoint.type, StructType):
         for name, field_type in adjoint.type.fields.items():
@@ -240,22 +276,21 @@ def _ordered_choice(
 
 def _split(context: AdjointContext, comparison: str, value: Value, other: Value, adjoint: Value) -> tuple[Value, Value]:
     """Split an adjoint into the components where a comparison holds and those where it does not."""
-    builder = context.builder
-    if is_scalar(value.type):
-        (is_winner,) = builder.call(resolve(comparison, [value.type, other.type]), (value, other))
-        zero = builder.zero(adjoint.type)
-        where = resolve("where", [is_winner.type, adjoint.type, adjoint.type])
-        (taken,) = builder.call(where, (is_winner, adjoint, zero))
-        (left,) = builder.call(where, (is_winner, zero, adjoint))
-        return taken, left
-    pairs = [
-        _split(context, comparison, *(builder.extract(v, path) for v in (value, other, adjoint)))
-        for path in _component_paths(value.type)
+    builder, zero = context.builder, context.builder.zero(adjoint.type)
+    taken = chosen(builder, comparison, value, other, adjoint, zero)
+    return taken, chosen(builder, comparison, value, other, zero, adjoint)
+
+
+def chosen(builder: Builder, comparison: str, left: Value, right: Value, yes: Value, no: Value) -> Value:
+    """Choose component by component, by a comparison of two values."""
+    if is_scalar(left.type):
+        (test,) = builder.call(resolve(comparison, [left.type, right.type]), (left, right))
+        return builder.call(resolve("where", [test.type, yes.type, no.type]), (test, yes, no))[0]
+    parts = [
+        chosen(builder, comparison, *(builder.extract(v, path) for v in (left, right, yes, no)))
+        for path in _component_paths(left.type)
     ]
-    return (
-        builder.construct(value.type, [taken for taken, _ in pairs]),
-        builder.construct(value.type, [left for _, left in pairs]),
-    )
+    return builder.construct(left.type, parts)
 
 
 # -- native code ---------------------------------------------------------------------------------------
@@ -278,6 +313,12 @@ def _native(context: AdjointContext, frame: Frame, op: Native) -> None:
     for result, adjoint in zip(op.results, adjoints, strict=True):
         operands.append(adjoint if adjoint is not None else builder.zero(result.type))
         names.append("adj_ret")
+    for name, operand in zip(op.names, op.operands, strict=True):
+        if isinstance(operand.type, ArrayType):
+            operands.append(context.primal(frame, operand))
+            names.append(f"adj_{name}")
+    for text in context.analysis.native_hazards(op):
+        context.fail(op, text)
     targets = [(n, o) for n, o in zip(op.names, op.operands, strict=True) if is_differentiable(o.type)]
     results = tuple(Value(operand.type, f"adj_{name}") for name, operand in targets)
     builder.append(

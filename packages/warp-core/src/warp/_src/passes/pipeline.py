@@ -8,16 +8,19 @@ from warp._src.ir.core import Function
 from warp._src.ir.verify import verify
 from warp._src.passes.access import AccessAnalysis, AccessSummary, mark_hazards
 from warp._src.passes.adjoint import Adjoint, adjoint_of
+from warp._src.passes.adjoint_finish import forget_checkpoints
+from warp._src.passes.gradient_calls import expand_gradients
 from warp._src.passes.induction import rewrite_induction
-from warp._src.passes.inline import inline, inline_forward
+from warp._src.passes.inline import inline, inline_all, inline_forward
 from warp._src.passes.records import RecordLayout, plan_records, thread_positions, with_records
 from warp._src.passes.simplify import simplify
+from warp._src.passes.tangent import Tangent, tangent_of
 
 
 def forward(function: Function) -> Function:
     """Prepare a kernel for emission."""
     verify(function, "front end")
-    result = inline_forward(function)
+    result = inline_forward(expand_gradients(function))
     verify(result, "inline")
     simplify(result.body)
     verify(result, "simplify")
@@ -52,10 +55,34 @@ def backward(function: Function, *, may_alias: bool, dimensions: frozenset[int])
     )
 
 
+def forward_mode(function: Function) -> Tangent:
+    """Build the tangent of a kernel as the front end gave it, for products with its Jacobian."""
+    primal = inline_all(expand_gradients(function))
+    simplify(primal.body)
+    return _finished(primal)
+
+
+def forward_over_reverse(function: Function, *, may_alias: bool, dimensions: frozenset[int]) -> Tangent:
+    """Build the tangent of a kernel's adjoint, for products with a Hessian."""
+    adjoint = backward(function, may_alias=may_alias, dimensions=dimensions)
+    made = _finished(inline_all(adjoint.function))
+    return replace(made, problems=(*adjoint.problems, *made.problems))
+
+
+def _finished(primal: Function) -> Tangent:
+    forget_checkpoints(primal.body)
+    made = tangent_of(primal)
+    verify(made.function, "tangent")
+    simplify(made.function.body)
+    verify(made.function, "simplify")
+    return made
+
+
 def _prepared(function: Function, may_alias: bool, dimensions: frozenset[int]) -> Function:
     """The kernel as the adjoint pass wants it, with hazards marked."""
-    primal = inline(function)
+    primal = inline(expand_gradients(function))
     simplify(primal.body)
+    forget_checkpoints(primal.body)
     rewrite_induction(primal.body)
     verify(primal, "inline")
     mark_hazards(primal, may_alias=may_alias, dimensions=dimensions)

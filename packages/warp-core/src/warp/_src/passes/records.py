@@ -58,7 +58,9 @@ def plan_records(function: Function, ids: Collection[int]) -> tuple[RecordLayout
             text = f"the condition of a loop in line {line} reads what the kernel overwrites"
             problems.append(Problem(site.op.loc, text))
         elif site.is_in_call:
-            text = f"a function with a custom adjoint, called in a loop, reads in line {line} what the kernel overwrites"
+            text = (
+                f"a function with a custom adjoint, called in a loop, reads in line {line} what the kernel overwrites"
+            )
             problems.append(Problem(site.op.loc, text))
         else:
             stream.add(site.op.record_id)

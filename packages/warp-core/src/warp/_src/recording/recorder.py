@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import get_ident
 from typing import Any, Final, Protocol
 
 from warp._src.recording.storage import RecordedArray, next_stamp, note_run, note_writes
@@ -30,6 +31,8 @@ class Recordable(ABC):
     """Whether the event keeps values of this very run for its adjoint, which another run does not renew."""
     detaches: bool = False
     """Whether the operation cuts the path of gradients on purpose."""
+    runs_again: bool = False
+    """Whether the adjoint runs the operation again, so that everything it needs must be as it was then."""
 
     def arrays(self) -> Iterable[RecordedArray]:
         """Return every array involved, members of structs included."""
@@ -51,8 +54,14 @@ class Recordable(ABC):
 class Recorder(Protocol):
     """Receives the operations that run while it is current."""
 
+    def about_to_write(self, arrays: Sequence[RecordedArray]) -> None:
+        """Keep what is needed of the arrays' values before an operation overwrites them; may refuse it by raising."""
+
     def record(self, event: Recordable) -> None:
         """Take note of an operation that has just run."""
+
+    def note_foreign_write(self, arrays: Sequence[RecordedArray]) -> None:
+        """Learn that another thread, in which this recorder is not current, wrote arrays."""
 
     def begin_scope(self, name: str, metadata: Mapping[str, Any] | None = None) -> None:
         """Open a group of operations."""
@@ -67,17 +76,36 @@ current_recorder: Final = _current.get
 """Return the recorder of this thread and asynchronous task, or None."""
 
 
+_active: Final[list[tuple[int, Recorder]]] = []
+"""The recorders that are current anywhere, with the thread."""
+
+
 @contextmanager
 def recording(recorder: Recorder | None) -> Iterator[None]:
     """Make a recorder current inside a `with` block; None suspends recording."""
     token = _current.set(recorder)
+    mark = None if recorder is None else (get_ident(), recorder)
+    if mark is not None:
+        _active.append(mark)
     try:
         yield
     finally:
+        if mark is not None:
+            _active.remove(mark)
         _current.reset(token)
 
 
-def mark_written(arrays: Iterable[RecordedArray], signature: Hashable = None) -> int:
+def about_to_write(arrays: Sequence[RecordedArray]) -> None:
+    """Tell the current recorder that an operation is going to write arrays.
+
+    Every operation that is recorded calls this before it runs. Raises what the recorder raises to refuse it.
+    """
+    recorder = _current.get()
+    if recorder is not None:
+        recorder.about_to_write(arrays)
+
+
+def mark_written(arrays: Sequence[RecordedArray], signature: Hashable = None) -> int:
     """Note that one operation wrote `arrays` and return its stamp.
 
     Every operation that writes calls this after it ran and before it is recorded, on a tape or off it. `signature` is
@@ -87,7 +115,16 @@ def mark_written(arrays: Iterable[RecordedArray], signature: Hashable = None) ->
     note_writes(arrays, stamp)
     if signature is not None:
         note_run(signature, stamp, _current.get())
+    if _active:
+        _tell_other_threads(arrays)
     return stamp
+
+
+def _tell_other_threads(arrays: Sequence[RecordedArray]) -> None:
+    here, current = get_ident(), _current.get()
+    for thread, recorder in tuple(_active):
+        if thread != here and recorder is not current:
+            recorder.note_foreign_write(arrays)
 
 
 def caller_location() -> str:

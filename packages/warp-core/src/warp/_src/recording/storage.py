@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import weakref
+from array import array
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Hashable, Iterable
+from functools import partial
 from itertools import count
 from threading import RLock
 from typing import Any, Final, Protocol, runtime_checkable
@@ -29,6 +31,7 @@ class RecordedArray(Protocol):
     bounds: tuple[int, int]
     is_contiguous: bool
     storage: Storage | None
+    is_read: bool
     is_written: bool
 
     @property
@@ -183,6 +186,12 @@ def stamps_of(array: RecordedArray) -> list[int]:
         return storage_of(array).log.stamps(low, high, None if array.is_contiguous else array.layout())
 
 
+def stamps_between(array: RecordedArray, low: int, high: int) -> list[int]:
+    """Return the stamps of the last writes to the addresses [low, high) of the block of memory of an array."""
+    with _lock:
+        return storage_of(array).log.stamps(low, high)
+
+
 def is_overlapping(first: RecordedArray, second: RecordedArray) -> bool:
     """Say whether two arrays have an element's byte in common."""
     if first.bounds[0] >= second.bounds[1] or second.bounds[0] >= first.bounds[1] or first.device != second.device:
@@ -205,58 +214,69 @@ def note_writes(arrays: Iterable[RecordedArray], stamp: int) -> None:
                     log.write_strided(array.layout(), stamp)
 
 
-class OperationRuns:
-    """When an operation of a recorder was run last, on the recorder or again off it.
+class RunTable:
+    """When the operations of a recorder were run last, on the recorder or again off it.
 
-    An operation recorded n times with one signature is taken to be repeated in the order of the recording.
+    An operation recorded n times with one signature is taken to be repeated in the order of the recording. Of a
+    signature only the hash is kept.
     """
 
-    __slots__ = ("__weakref__", "_next", "owner", "stamps")
+    __slots__ = ("__weakref__", "_cursors", "_places", "owner", "stamps")
 
     def __init__(self, owner: object) -> None:
         self.owner = weakref.ref(owner)
-        self.stamps: list[int] = []
-        self._next = 0
+        self.stamps = array("q")
+        """The stamp of every operation's last run."""
+        self._places: dict[int, int | list[int]] = {}
+        self._cursors: dict[int, int] = {}
 
-    def append(self, stamp: int) -> int:
-        """Add a recorded run and return its index in `stamps`."""
+    def append(self, signature: Hashable, stamp: int) -> None:
+        """Add the recorded run of an operation."""
+        place = len(self.stamps)
         self.stamps.append(stamp)
-        return len(self.stamps) - 1
+        if signature is None:
+            return
+        if not self._places:
+            _watching[id(self)] = weakref.ref(self, partial(_stop_watching, id(self)))
+        key = hash(signature)
+        known = self._places.setdefault(key, place)
+        if known is not place:
+            self._places[key] = [*known, place] if isinstance(known, list) else [known, place]
 
-    def repeat(self, stamp: int) -> None:
-        """Note a run off the recorder."""
-        self.stamps[self._next] = stamp
-        self._next = (self._next + 1) % len(self.stamps)
+    def repeat(self, key: int, stamp: int) -> None:
+        """Note a run off the recorder of the operations whose signature has this hash."""
+        place = self._places.get(key)
+        if isinstance(place, list):
+            cursor = self._cursors.get(key, 0)
+            self._cursors[key] = (cursor + 1) % len(place)
+            place = place[cursor]
+        if place is not None:
+            self.stamps[place] = stamp
+
+    def clear(self) -> None:
+        """Forget everything."""
+        del self.stamps[:]
+        self._places.clear()
+        self._cursors.clear()
+        _watching.pop(id(self), None)
 
 
-_watched: Final[dict[Hashable, weakref.WeakSet[OperationRuns]]] = {}
+_watching: Final[dict[int, weakref.ref[RunTable]]] = {}
 
 
-def watch(signature: Hashable, owner: object) -> OperationRuns:
-    """Return a list of runs that later operations with this signature are noted in while it is referred to."""
-    runs = OperationRuns(owner)
-    with _lock:
-        _watched.setdefault(signature, weakref.WeakSet()).add(runs)
-    weakref.finalize(runs, _unwatch, signature)
-    return runs
+def _stop_watching(key: int, _: object) -> None:
+    _watching.pop(key, None)
 
 
 def is_watching() -> bool:
     """Say whether any recorder waits for repeated operations; if not, signatures need not be made."""
-    return bool(_watched)
+    return bool(_watching)
 
 
 def note_run(signature: Hashable, stamp: int, recorder: object) -> None:
     """Tell every recorder but the current one that an operation was run."""
-    watching = _watched.get(signature)
-    if watching is not None:
-        for runs in tuple(watching):
-            if recorder is None or runs.owner() is not recorder:
-                runs.repeat(stamp)
-
-
-def _unwatch(signature: Hashable) -> None:
-    watching = _watched.get(signature)
-    # Its length may still count the one that is going.
-    if watching is not None and not any(True for _ in watching):
-        _watched.pop(signature, None)
+    key = hash(signature)
+    for reference in tuple(_watching.values()):
+        table = reference()
+        if table is not None and (recorder is None or table.owner() is not recorder):
+            table.repeat(key, stamp)

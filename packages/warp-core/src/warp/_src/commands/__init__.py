@@ -1,0 +1,3 @@
+"""What `python -m warp` can be asked: one module for each command."""
+
+from __future__ import annotations

@@ -1,0 +1,125 @@
+"""Every builtin and every kernel of the tests, as CUDA text, compiles to code for a GPU; none is needed for that."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from tests.builtins.instances import instances, records
+from tests.builtins.native_calls import ALL_KINDS, function_text
+from tests.cuda import batches
+from tests.cuda.kernels import CASES
+
+import warp as wp
+from warp._src.build import (
+    NvrtcOptions,
+    build_cubin,
+    cache_entries,
+    compile_cubin,
+    compile_ptx,
+    nvrtc_version,
+    supported_architectures,
+)
+from warp._src.builtins.declare import Builtin, Overload
+from warp._src.emit.prelude import prelude
+from warp.errors import CompileError, ToolchainError
+
+ARCHITECTURE = "sm_80"
+QUICK = NvrtcOptions(fast_compile=True)
+ROOT = Path(__file__).resolve().parents[2]
+TRIVIAL = 'extern "C" __global__ void k(float* x) { x[threadIdx.x] = sin(x[1]); }'
+RECORDS = records()
+BATCH = 40
+MODULES = sorted(
+    ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    for folder in ("autograd", "device", "unit")
+    for path in (ROOT / "tests" / folder).glob("*.py")
+    if "\n@wp.kernel" in path.read_text(encoding="utf-8")
+)
+
+
+def is_code(cubin: bytes) -> bool:
+    return cubin.startswith(b"\x7fELF")
+
+
+@pytest.mark.parametrize("first", range(0, len(RECORDS), BATCH))
+def test_every_builtin_compiles(first: int) -> None:
+    assert is_code(build_cubin(builtins_text(RECORDS[first : first + BATCH]), ARCHITECTURE, QUICK))
+
+
+def builtins_text(chosen: Sequence[Builtin]) -> str:
+    """Spell a kernel for the first and the last overload of each class: other scalar types, other sizes."""
+    overloads = [overload for record in chosen for overload in ends(instances(record))]
+    functions = [function_text(f"call_{index}", overload) for index, overload in enumerate(overloads)]
+    text = "\n".join(functions).replace("WP_EXPORT void", 'extern "C" __global__ void')
+    return f"{prelude(text, ALL_KINDS, '', 'cuda')}\n{text}"
+
+
+def ends(overloads: Sequence[Overload]) -> Sequence[Overload]:
+    return overloads[:: max(1, len(overloads) - 1)]
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_every_operation_compiles(debug: bool) -> None:
+    units = [unit for case in CASES for unit in batches.units_of(case.kernel)]
+    assert is_code(build_cubin(batches.cuda_text(units, debug=debug), ARCHITECTURE, QUICK))
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_kernel_of_the_tests_compiles(module: str) -> None:
+    importlib.import_module(module)
+    units = []
+    for kernel in sorted(wp.get_module(module).kernels, key=lambda kernel: kernel.key):
+        if not kernel.is_generic:
+            with contextlib.suppress(CompileError):  # there are kernels that are meant to be refused
+                units += batches.units_of(kernel)
+    assert is_code(build_cubin(batches.cuda_text(units), ARCHITECTURE, QUICK))
+
+
+def test_one_text_compiles_for_every_architecture() -> None:
+    (unit, *_) = batches.units_of(CASES[0].kernel)
+    text = batches.cuda_text([unit])
+    for architecture in ("sm_75", "sm_80", "sm_90"):
+        assert architecture in supported_architectures()
+        assert is_code(compile_cubin(text, architecture))
+    assert nvrtc_version() >= (12, 0)
+
+
+def test_options_change_the_code() -> None:
+    text = 'extern "C" __global__ void k(float* x) { x[0] = x[0] * x[1] + x[2]; }'
+    fused = compile_ptx(text, "compute_80")
+    apart = compile_ptx(text, "compute_80", NvrtcOptions(fmad=False))
+    assert b"fma" in fused and b"fma" not in apart
+    assert b".loc" in compile_ptx(text, "compute_80", NvrtcOptions(mode="debug"))
+    assert not fused.endswith(b"\0")
+
+
+def test_the_log_is_part_of_the_error() -> None:
+    with pytest.raises(ToolchainError, match=r"refused(.|\n)*nowhere") as caught:
+        compile_cubin("int f() { return nowhere; }", ARCHITECTURE)
+    assert "nowhere" in caught.value.log
+
+
+@pytest.mark.parametrize("architecture", ["cpu", "90", "compute_90", "sm_1"])
+def test_unknown_architectures_are_refused(architecture: str) -> None:
+    with pytest.raises(ToolchainError, match=architecture):
+        compile_cubin(TRIVIAL, architecture)
+    with pytest.raises(ToolchainError, match="compute_90"):
+        compile_ptx(TRIVIAL, "sm_90")
+
+
+def test_code_comes_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wp.config, "kernel_cache_dir", str(tmp_path))
+    built = build_cubin(TRIVIAL, ARCHITECTURE)
+    (entry,) = cache_entries()
+    assert entry.suffix == ".cubin" and entry.parent == tmp_path and built == compile_cubin(TRIVIAL, ARCHITECTURE)
+    stamp = entry.stat().st_mtime_ns
+    assert build_cubin(TRIVIAL, ARCHITECTURE) == built and entry.stat().st_mtime_ns == stamp
+    build_cubin(TRIVIAL, "sm_90")
+    build_cubin(TRIVIAL, ARCHITECTURE, NvrtcOptions(fmad=False))
+    assert len(cache_entries()) == 3
+    entry.write_bytes(entry.read_bytes()[:-40])
+    assert build_cubin(TRIVIAL, ARCHITECTURE) == built
