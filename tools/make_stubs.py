@@ -36,7 +36,13 @@ class Stub:
 
     def reexport(self, module: str, name: str, public: str) -> None:
         """Add `public`, which is `name` of `module`."""
-        self.imports.add(f"from {module} import {name} as {public}")
+        if name == public:
+            self.imports.add(f"from {module} import {name} as {public}")
+            return
+        # Only an import under its own name is public; another name is an alias.
+        private = f"_{name.strip('_')}"
+        self.imports.add(f"from {module} import {name} as {private}")
+        self.declarations.append(f"{public} = {private}")
 
     def declare(self, public: str, value: object) -> None:
         """Add `public` as a variable of the class of `value`."""

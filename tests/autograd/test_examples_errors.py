@@ -156,6 +156,18 @@ def test_later_operation_that_overwrites_what_a_launch_needs(overwrite: Callable
     with wp.Tape() as tape:
         wp.launch(square, a.shape, inputs=[a], outputs=[b])
         overwrite(a, c)
+    tape.backward(grads={b: wp.ones_like(b)})
+    np.testing.assert_array_equal(a.grad.numpy(), [2.0, 4.0, 6.0])
+
+
+@pytest.mark.parametrize("overwrite", [by_launch, by_copy, by_fill, by_assign])
+def test_later_operation_on_a_tape_that_keeps_nothing(overwrite: Callable[[wp.array, wp.array], None]) -> None:
+    a = wp.array([1.0, 2.0, 3.0], dtype=float, requires_grad=True)
+    b = wp.zeros_like(a)
+    c = wp.array([-1.0, -2.0, -3.0], dtype=float, requires_grad=True)
+    with wp.Tape(overwrite="error") as tape:
+        wp.launch(square, a.shape, inputs=[a], outputs=[b])
+        overwrite(a, c)
     with pytest.raises(AutogradError, match="square"):
         tape.backward(grads={b: wp.ones_like(b)})
 

@@ -116,6 +116,9 @@ class Sampler:
             value = self.random.uniform(low, high, shape).astype(scalar.dtype)
         elif scalar.kind == "b":
             value = self.random.integers(0, 2, shape).astype(np.bool_)
+        elif name in self.overload.builtin.sampling.ranges:
+            low, high = self.overload.builtin.sampling.ranges[name]
+            value = np.asarray(self.random.integers(int(low), int(high), shape)).astype(scalar.dtype)
         else:
             value = self._integers(scalar, shape)
         return value if shape else scalar.dtype.type(value)

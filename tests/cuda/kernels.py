@@ -190,6 +190,18 @@ def scaled_root(x: wp.float64, n: wp.int32) -> wp.float64: ...
 def mark(hits: Ints, marks: Ints, i: wp.int32, n: wp.int32): ...
 
 
+@wp.func_native(
+    "out[i] = sqrt(x[i]) * 2.0;",
+    "atomicAdd(&adj_x[i], adj_out[i] / sqrt(x[i])); adj_out[i] = 0.0;",
+)
+def write_root(x: Floats, i: wp.int32, out: Floats): ...
+
+
+@wp.kernel
+def native_arrays(x: Floats, y: Floats):
+    write_root(x, wp.tid(), y)
+
+
 @wp.kernel
 def natives(x: Floats, y: Floats, hits: Ints, marks: Ints):
     i = wp.tid()
@@ -266,6 +278,7 @@ CASES = (
         ],
     ),
     Case(calls, (COUNT,), lambda r: [_floats(r), _floats(r, COUNT, 3), _floats(r)]),
+    Case(native_arrays, (COUNT,), lambda r: [_floats(r), _floats(r)]),
     Case(natives, (COUNT,), lambda r: [_floats(r), _floats(r), np.zeros(2, np.int32), np.zeros(COUNT, np.int32)]),
     Case(reports, (COUNT,), lambda r: [_floats(r), _floats(r)]),
 )  # fmt: skip

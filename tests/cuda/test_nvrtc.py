@@ -68,6 +68,21 @@ def test_every_operation_compiles(debug: bool) -> None:
     assert is_code(build_cubin(batches.cuda_text(units, debug=debug), ARCHITECTURE, QUICK))
 
 
+@wp.func_native(
+    "__shared__ int sums[32]; sums[threadIdx.x & 31] = i; __syncthreads(); atomicAdd(out, sums[0] + __popc(i));"
+)
+def reduce_in_block(i: wp.int32, out: wp.array(dtype=wp.int32)): ...
+
+
+@wp.kernel
+def uses_the_block(out: wp.array(dtype=wp.int32)):
+    reduce_in_block(wp.tid(), out)
+
+
+def test_snippets_may_use_what_only_a_gpu_has() -> None:
+    assert is_code(build_cubin(batches.cuda_text(batches.units_of(uses_the_block)), ARCHITECTURE, QUICK))
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_every_kernel_of_the_tests_compiles(module: str) -> None:
     importlib.import_module(module)

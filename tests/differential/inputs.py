@@ -29,7 +29,7 @@ Overlap = tuple[str, Callable[[np.ndarray], np.ndarray]]
 OVERLAPS: Mapping[str, Overlap | None] = {
     "apart": None,
     "out": ("out", lambda array: array[1:4]),
-    "reversed acc": ("acc", lambda array: array[::-1][:3]),
+    "acc": ("acc", lambda array: array[1:]),
     "row": ("grid", lambda array: array[1][:3]),
     "column": ("grid", lambda array: array[:, 2]),
     "x": ("x", lambda array: array[2:5]),

@@ -5,18 +5,36 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from tests.differential.programs import ARRAYS
-from tests.differential.running import PARAM_TYPES
+from tests.differential.inputs import ARRAYS
 
 import warp._src.builtins  # noqa: F401 - registers the builtins
 from warp._src.builtins.declare import resolve
 from warp._src.ir.builder import Builder
 from warp._src.ir.core import Function, Location, Region, Value
+from warp._src.types.arrays import ArrayType
 from warp._src.types.scalars import bool_, float64, int32
+from warp._src.types.structs import struct
 from warp._src.types.tensors import vector
 
 vec3d = vector(3, float64)
 Pool = dict[object, list[Value]]
+
+
+@struct
+class Body:
+    a: float64
+    v: vec3d
+    k: int32
+
+
+DTYPES = {"float64": float64, "int32": int32, "vec3d": vec3d, "Body": Body}
+PARAM_TYPES = [ArrayType(DTYPES[dtype], len(shape)) for dtype, shape in ARRAYS.values()]
+ATOMICS = {
+    float64: ("add", "sub", "min", "max", "exch", "cas"),
+    vec3d: ("add", "sub", "min", "max"),
+}
+READ_ONLY = ("x", "pts", "n")
+WRITTEN = ("out", "acc", "vout", "grid", "bodies", "counter", "also")
 
 
 @dataclass
@@ -36,8 +54,8 @@ class IrWriter:
         self.builder.region = Region(values)
         (i,) = self.builder.thread_index(1)
         self.pool = {int32: [i], float64: [], vec3d: [], bool_: []}
-        for array in ("x", "x", "n", "pts", "x"):
-            self.load(array)
+        for name in ("x", "x", "n", "pts", "x"):
+            self.keep(self.builder.load(self.params[name], [self.index(ARRAYS[name][1][0])]))
         self.block(0, self.rng.randrange(4, 12))
         self.epilogue(i)
         self.builder.yield_()
@@ -124,22 +142,46 @@ class IrWriter:
         self.keep(self.call("mod", total, self.builder.const(int32, 7)))
 
     def read(self) -> None:
-        self.load(self.rng.choice(("x", "pts", "n", "out", "acc", "vout") if self.is_hazardous else ("x", "pts", "n")))
+        self.load(self.rng.choice((*READ_ONLY, *WRITTEN) if self.is_hazardous else READ_ONLY))
 
     def load(self, name: str) -> None:
-        self.keep(self.builder.load(self.params[name], [self.index(ARRAYS[name][1])]))
+        array, at = self.element(name)
+        type, path, indices = self.component(name)
+        value = self.builder.load(array, at, path, indices)
+        # Integers that come from memory are made small again.
+        self.keep(self.call("mod", value, self.builder.const(int32, 7)) if type is int32 and name != "n" else value)
+
+    def element(self, name: str) -> tuple[Value, list[Value]]:
+        """An array and indices; an element of the grid is sometimes reached through its row."""
+        array, at = self.params[name], [self.index(extent) for extent in ARRAYS[name][1]]
+        if name == "grid" and self.rng.random() < 0.4:
+            return self.builder.view(array, at[:1]), at[1:]
+        return array, at
+
+    def component(self, name: str) -> tuple[object, tuple[int | str | None, ...], list[Value]]:
+        """Type and path of what is accessed: the element, a field, or a component that may be dynamic."""
+        dtype = DTYPES[ARRAYS[name][0]]
+        if dtype not in (vec3d, Body):
+            return dtype, (), []
+        step: int | None = self.rng.choice((None, self.rng.randrange(3)))
+        index = [self.index(3)] if step is None else []
+        forms = [(vec3d, (), []), (float64, (step,), index)]
+        if dtype is Body:
+            forms = [(float64, ("a",), []), (vec3d, ("v",), []), (float64, ("v", step), index), (int32, ("k",), [])]
+        return self.rng.choice(forms)
 
     def write(self) -> None:
-        name = self.rng.choice(("out", "acc", "acc", "vout"))
-        at = [self.index(ARRAYS[name][1])]
-        form = self.rng.randrange(3)
-        if name == "vout" and form == 0:
-            self.builder.store(self.params[name], self.one(float64), at, (None,), [self.index(3)])
-        elif name == "out" or form == 1:
-            self.builder.store(self.params[name], self.one(vec3d if name == "vout" else float64), at)
-        else:
-            value = self.one(vec3d if name == "vout" else float64)
-            self.builder.atomic(self.rng.choice(("add", "sub")), self.params[name], value, at)
+        name = self.rng.choice(WRITTEN)
+        type, path, indices = self.component(name)
+        array, at = self.element(name)
+        if type is int32 or self.rng.random() < 0.4:
+            self.builder.store(array, self.one(type), at, path, indices)
+            return
+        kind = self.rng.choice(ATOMICS[type] if self.is_hazardous else ("add", "sub"))
+        expected = self.builder.load(array, at, path, indices) if kind == "cas" else None
+        old = self.builder.atomic(kind, array, self.one(type), at, path, indices, expected=expected)
+        if self.is_hazardous and self.rng.random() < 0.5:
+            self.keep(old)
 
     # -- regions ---------------------------------------------------------------------------------------
 

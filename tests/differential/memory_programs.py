@@ -1,4 +1,4 @@
-"""Random kernels that overwrite what they read: elements of all kinds, atomics and their results, overlapping arrays."""
+"""Random kernels that overwrite what they read: elements, atomics and their results, overlapping arrays."""
 
 from __future__ import annotations
 

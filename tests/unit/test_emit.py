@@ -110,7 +110,7 @@ def test_the_text_depends_on_nothing_else() -> None:
 
 def test_debug_mode_names_the_line() -> None:
     text = text_of(kernel([FLOATS], double), debug=True)
-    assert f"wp_raise_fault(launch, WP_FAULT_BOUNDS, {HERE.line}, item)" in text
+    assert f"wp::raise_bounds(launch, {HERE.line}, item, " in text
     assert "wp_raise_fault" not in text_of(kernel([FLOATS], double))
 
 

@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from warp_autograd.nan_hunt import find_nonfinite as find_nonfinite
     from warp_autograd.plot import jacobian_plot as jacobian_plot
     from warp_autograd.tape import Tape as Tape
+    from warp_autograd.time_loops import checkpointed_loop as checkpointed_loop
 
 __all__ = [
     "FunctionMetadata",
     "NonFiniteGradient",
     "Tape",
+    "checkpointed_loop",
     "find_nonfinite",
     "gradcheck",
     "gradcheck_tape",
@@ -37,6 +39,7 @@ _HOMES = {
     "FunctionMetadata": "warp_autograd.metadata",
     "NonFiniteGradient": "warp_autograd.nan_hunt",
     "Tape": "warp_autograd.tape",
+    "checkpointed_loop": "warp_autograd.time_loops",
     "find_nonfinite": "warp_autograd.nan_hunt",
     "gradcheck": "warp_autograd.gradient_checks",
     "gradcheck_tape": "warp_autograd.gradient_checks",

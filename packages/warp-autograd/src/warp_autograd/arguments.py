@@ -79,7 +79,8 @@ class _Block:
         )
 
     def _place_in(self, holder: Any) -> int:
-        return self._offset + -int(holder.ptr) % _ALIGNMENT
+        place: int = self._offset + -holder.ptr % _ALIGNMENT
+        return place
 
 
 def arrays_in(value: object, name: str = "") -> list[Any]:

@@ -127,11 +127,14 @@ class WriteHistory:
         """Say whether a single operation after index `after` writes to all of the array."""
         storage = id(storage_of(array))
         indices = self._indices.get(storage, [])
-        low, high = array.bounds
-        for place in range(bisect_left(indices, after + 1), len(indices)):
-            written = self._arrays[storage][place]
-            if written.layout() == array.layout():
-                return True
-            if written.is_contiguous and written.bounds[0] <= low and high <= written.bounds[1]:
-                return True
-        return False
+        return is_covered(array, self._arrays[storage][bisect_left(indices, after + 1) :])
+
+
+def is_covered(array: RecordedArray, others: Iterable[RecordedArray]) -> bool:
+    """Say whether one of other arrays has all elements of an array."""
+    low, high = array.bounds
+    layout = array.layout()
+    return any(
+        other.layout() == layout or (other.is_contiguous and other.bounds[0] <= low and high <= other.bounds[1])
+        for other in others
+    )

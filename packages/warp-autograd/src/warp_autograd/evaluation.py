@@ -125,15 +125,18 @@ class KernelEvaluation(Evaluation):
         self.outputs = find_variables(self._names[1], self._values[1])
 
     def describe(self) -> FunctionMetadata:
+        """Return labels, strides and dtypes, after a run."""
         made = FunctionMetadata(self.label)
         made.set_inputs(self._names[0], self._values[0])
         made.set_outputs(self._names[1], self._values[1])
         return made
 
     def restore(self) -> None:
+        """Return to the initial values and to gradients of zero."""
         self._copies.restore()
 
     def call(self) -> None:
+        """Run on the arguments as they are."""
         wp.launch(self._kernel, self._dim, inputs=self._copies.arguments, device=self.device, **self._options)
 
 
@@ -155,18 +158,21 @@ class FunctionEvaluation(Evaluation):
         self._keep_gradients(arrays)
 
     def describe(self) -> FunctionMetadata:
+        """Return labels, strides and dtypes, after a run."""
         made = FunctionMetadata(self.label)
         made.set_inputs(self._names, self._arguments)
         made.set_outputs(self._result_names(), self._results)
         return made
 
     def restore(self) -> None:
+        """Return to the initial values and to gradients of zero."""
         for values, saved in self._values:
             values[...] = saved
         for gradient, saved in self._gradients.values():
             gradient[...] = np.zeros_like(saved)
 
     def call(self) -> None:
+        """Run on the arguments as they are."""
         found = self._function(*self._arguments)
         if found is None and self._given is not None:
             found = self._given

@@ -76,7 +76,9 @@ def difference_matrices(evaluation: Evaluation, mask: Mask | None, max_inputs: i
         for given in {given.index: given for given, _ in pairs}.values():
             results = [result.index for other, result in pairs if other.index == given.index]
             for column in range(limited(Components(given.array).count, max_inputs)):
-                for index, difference in zip(results, _difference(evaluation, given, column, results, eps), strict=True):
+                for index, difference in zip(
+                    results, _difference(evaluation, given, column, results, eps), strict=True
+                ):
                     matrices[given.index, index][:, column] = difference
     return matrices
 

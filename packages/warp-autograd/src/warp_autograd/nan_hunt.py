@@ -245,6 +245,4 @@ def _failing_line(event: Any) -> tuple[int, tuple[int, ...] | None]:
 
 
 def _bad_values(event: Recordable) -> Sequence[str]:
-    return [
-        name for name, array in _named(event) if array in event.reads and _first_bad(Components(array)) is not None
-    ]
+    return [name for name, array in _named(event) if array in event.reads and _first_bad(Components(array)) is not None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -69,28 +70,21 @@ def jacobian_plot(
         gridspec_kw={"width_ratios": widths, "height_ratios": heights},
         layout="constrained",
     )
+    _label_axes(axes, metadata, rows, columns)
     shared = _limits(list(matrices.values()))
-    image = None
-    for row, output in enumerate(rows):
-        for column, given in enumerate(columns):
-            cell = axes[row][column]
-            matrix = matrices.get((given, output))
-            if row == 0:
-                cell.set_title(_label(metadata.input_labels, given))
-            if column == 0:
-                cell.set_ylabel(_label(metadata.output_labels, output))
-            if matrix is None:
-                _clear_axes(cell)
-                continue
-            limits = _limits([matrix]) if scale_colors_per_submatrix else shared
-            image = cell.imshow(
-                matrix, cmap=colormap, norm=_norm(colors, limits, log_scale), aspect="auto", interpolation="nearest"
-            )
-            _draw_grid(cell, matrix.shape, _size(metadata.output_dtypes, output), _size(metadata.input_dtypes, given))
-            if show_colorbar and scale_colors_per_submatrix:
-                figure.colorbar(image, ax=cell)
-    if show_colorbar and not scale_colors_per_submatrix:
-        figure.colorbar(image, ax=axes)
+    images = []
+    for (row, output), (column, given) in product(enumerate(rows), enumerate(columns)):
+        cell = axes[row][column]
+        matrix = matrices.get((given, output))
+        if matrix is None:
+            cell.set_frame_on(False)
+            continue
+        norm = _norm(colors, _limits([matrix]) if scale_colors_per_submatrix else shared, log_scale)
+        images.append(cell.imshow(matrix, cmap=colormap, norm=norm, aspect="auto", interpolation="nearest"))
+        _draw_grid(cell, matrix.shape, _size(metadata.output_dtypes, output), _size(metadata.input_dtypes, given))
+    if show_colorbar:
+        for image in images if scale_colors_per_submatrix else images[:1]:
+            figure.colorbar(image, ax=image.axes if scale_colors_per_submatrix else axes)
     if title:
         figure.suptitle(title)
     if show_plot:
@@ -132,6 +126,16 @@ def _label(labels: Sequence[str], index: int) -> str:
     return labels[index] if index < len(labels) else str(index)
 
 
+def _label_axes(axes: Any, metadata: FunctionMetadata, rows: Sequence[int], columns: Sequence[int]) -> None:
+    for cell in axes.flat:
+        cell.set_xticks([])
+        cell.set_yticks([])
+    for cell, given in zip(axes[0], columns, strict=True):
+        cell.set_title(_label(metadata.input_labels, given))
+    for cell, output in zip(axes[:, 0], rows, strict=True):
+        cell.set_ylabel(_label(metadata.output_labels, output))
+
+
 def _size(dtypes: Sequence[Any], index: int) -> int:
     """Return how many numbers one element of an array has."""
     dtype = dtypes[index] if index < len(dtypes) else None
@@ -168,11 +172,3 @@ def _draw_grid(cell: Any, shape: tuple[int, ...], row_size: int, column_size: in
                 linewidth=1.2 if is_element else 0.4,
                 linestyle="-" if is_element else "--",
             )
-    cell.set_xticks([])
-    cell.set_yticks([])
-
-
-def _clear_axes(cell: Any) -> None:
-    cell.set_xticks([])
-    cell.set_yticks([])
-    cell.set_frame_on(False)

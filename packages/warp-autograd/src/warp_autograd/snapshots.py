@@ -38,7 +38,7 @@ class Range:
     """Operations that have not been asked yet."""
     needing: list[int] = field(default_factory=list)
     """Operations that need values here."""
-    covered: dict[Layout, int] = field(default_factory=dict)
+    covered: dict[Layout, int] | None = None
     """Views with gaps that were saved here, and how many of `needing` that served."""
     is_rest: bool = False
     """Whether the range is what is left of larger ones."""
@@ -83,10 +83,13 @@ class Snapshots:
 
     # ------------------------------------------------------------------ while recording
 
-    def note(self, index: int, event: Recordable) -> None:
-        """Follow the arrays of an operation that was just added to the tape, if gradients can pass through it."""
+    def note(self, index: int, event: Recordable, surprises: Iterable[RecordedArray]) -> None:
+        """Follow the arrays of an operation that was just added to the tape, if gradients can pass through it.
+
+        `surprises` are those that it has written without `before_write`.
+        """
         if self._is_saving:
-            self._lose(event, index)
+            self._lose(surprises, index)
         arrays = {id(array): array for array in (*event.reads, *event.writes)}.values()
         is_tracked = any(array.requires_grad or id(storage_of(array)) in self._carrying for array in arrays)
         self._tracked.append(is_tracked)
@@ -110,13 +113,17 @@ class Snapshots:
         """
         found: list[Overwrite] = []
         for array in arrays:
-            touched = [item for item in self._touched(array) if self._uncovered(item, array)]
-            if not touched:
-                continue
-            found.append(Overwrite(touched[0].needing[-1], touched[0]))
-            if self._is_saving:
-                self._save(array, touched)
+            touched = self._needed_of(array)
+            if touched:
+                found.append(Overwrite(touched[0].needing[-1], touched[0]))
+                if self._is_saving:
+                    self._save(array, touched)
         return found
+
+    def after_write(self, arrays: Iterable[RecordedArray]) -> list[Overwrite]:
+        """Return who needs the former values of arrays that were overwritten without being saved."""
+        found = (self._needed_of(array) for array in arrays)
+        return [Overwrite(touched[0].needing[-1], touched[0]) for touched in found if touched]
 
     def describe(self, overwrite: Overwrite) -> str:
         """Return what messages say of who needs which array."""
@@ -159,8 +166,9 @@ class Snapshots:
             what = self.describe(Overwrite(item.needing[-1], item))
             raise AutogradError(
                 f"{what}, is about to be overwritten; to keep {nbytes} bytes of it besides the {self.undo.nbytes} that "
-                f"this tape keeps already would exceed snapshot_limit={self._limit}. Write to another array, use "
-                "warp.autograd.checkpointed_loop for long simulations, or give the tape a higher limit."
+                f"this tape keeps already would exceed snapshot_limit={self._limit}. Write to another array, "
+                "give launches only the slices that they use, run long simulations in "
+                "warp.autograd.checkpointed_loop, or give the tape a higher limit."
             )
 
     # ------------------------------------------------------------------ before the backward pass
@@ -215,8 +223,11 @@ class Snapshots:
             self._index[like.device.alias].add(low, high, found)
         return found
 
+    def _needed_of(self, array: RecordedArray) -> list[Range]:
+        """Return the ranges with bytes of an array that operations need, which are asked now."""
+        return [item for item in self._touched(array) if self._uncovered(item, array)]
+
     def _touched(self, array: RecordedArray) -> Iterator[Range]:
-        """Yield the ranges with bytes of an array; the operations there have been asked what they need."""
         low, high = array.bounds
         for item in self._index[array.device.alias].overlapping(low, high) if low < high else ():
             if (item.readers or item.needing) and item.is_touched_by(array):
@@ -242,10 +253,10 @@ class Snapshots:
             if item.is_rest:
                 self._drop(item, array)
             item.needing = []
-            item.covered = {}
+            item.covered = None
             return
         if item.layout is not None or not array.is_contiguous:
-            item.covered[array.layout()] = len(item.needing)
+            item.covered = {**(item.covered or {}), array.layout(): len(item.needing)}
             return
         members, item.needing = item.needing, []
         if item.is_rest:
@@ -258,9 +269,9 @@ class Snapshots:
         self._index[like.device.alias].remove(item.low, item.high, item)
         del self._by_key[item.low, item.high, True]
 
-    def _lose(self, event: Recordable, writer: int) -> None:
+    def _lose(self, arrays: Iterable[RecordedArray], writer: int) -> None:
         """Give up what an operation has overwritten without saying so before."""
-        for array in event.writes:
+        for array in arrays:
             low, high = array.bounds
             for item in self._index[array.device.alias].overlapping(low, high) if low < high else ():
                 members = [*self._uncovered(item, array), *item.readers]

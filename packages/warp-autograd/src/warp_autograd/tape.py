@@ -32,6 +32,11 @@ from warp_autograd.versions import AccessCheck
 from warp_autograd.visualize import visualize
 
 _Tape = TypeVar("_Tape", bound="Tape")
+_OUTCOMES = {
+    "snapshot": "the tape keeps a copy",
+    "error": "backward() will be refused",
+    "ignore": "the gradient may be wrong",
+}
 
 
 class Tape:
@@ -54,7 +59,7 @@ class Tape:
         """The loss of the last backward pass."""
         self._operations = Operations(self)
         self._snapshots = Snapshots(self._operations, overwrite == "snapshot", snapshot_limit)
-        self._overwrites: dict[int, list[Overwrite]] = {}
+        self._announced: dict[int, tuple[Sequence[RecordedArray], list[Overwrite]]] = {}
         self._scopes = ScopeList()
         self._seeded: list[RecordedArray] = []
         self._warned: set[Hashable] = set()
@@ -90,18 +95,23 @@ class Tape:
         for array in event.arrays():
             storage_of(array)  # from now on its writes are remembered
         stamp = event.stamp or max((stamp for array in event.writes for stamp in stamps_of(array)), default=0)
+        is_verifying = warp.config.verify_autograd_array_access
         with self._lock:
             index = len(self._operations)
+            arrays, kept = self._announced.pop(get_ident(), ((), []))
+            surprises = [a for a in event.writes if not any(a is known for known in arrays)]
+            lost = self._snapshots.after_write(surprises) if is_verifying else ()
             self._operations.append(event, stamp or next_stamp())
-            self._snapshots.note(index, event)
-        if warp.config.verify_autograd_array_access:
-            self._report_overwrites(event)
+            self._snapshots.note(index, event, surprises)
+        if is_verifying:
+            self._report_overwrites(event, kept, _OUTCOMES[self.overwrite])
+            self._report_overwrites(event, lost, _OUTCOMES["error"])
 
     def about_to_write(self, arrays: Sequence[RecordedArray]) -> None:
         """Copy what earlier operations need of arrays that are about to be overwritten."""
         if self.overwrite == "snapshot" or warp.config.verify_autograd_array_access:
             with self._lock:
-                self._overwrites[get_ident()] = self._snapshots.before_write(arrays)
+                self._announced[get_ident()] = arrays, self._snapshots.before_write(arrays)
 
     def note_foreign_write(self, arrays: Sequence[RecordedArray]) -> None:
         """Warn that a thread without this tape wrote an array that an operation on the tape used."""
@@ -114,19 +124,14 @@ class Tape:
                 "thread",
             )
 
-    def _report_overwrites(self, event: Recordable) -> None:
+    def _report_overwrites(self, event: Recordable, overwrites: Iterable[Overwrite], outcome: str) -> None:
         place = f"'{event.label}' ({event.location})"
         if event.keeps_record:
             self._report(
                 f"{place} overwrites values that it has read and that its adjoint needs; the launch keeps them",
                 ("own overwrite", place),
             )
-        outcome = {
-            "snapshot": "the tape keeps a copy",
-            "error": "backward() will be refused",
-            "ignore": "the gradient may be wrong",
-        }[self.overwrite]
-        for overwrite in self._overwrites.pop(get_ident(), ()):
+        for overwrite in overwrites:
             what = self._snapshots.describe(overwrite)
             self._report(f"{what}, is overwritten by {place}; {outcome}", ("overwrite", place, what))
 

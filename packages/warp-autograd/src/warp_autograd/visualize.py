@@ -77,9 +77,7 @@ def visualize(
     return text
 
 
-def _tracked(
-    arrays: Sequence[Any] | None, names: Sequence[str] | None, argument: str
-) -> list[tuple[Any, str | None]]:
+def _tracked(arrays: Sequence[Any] | None, names: Sequence[str] | None, argument: str) -> list[tuple[Any, str | None]]:
     given = list(arrays or ())
     if names is None:
         return [(array, None) for array in given]

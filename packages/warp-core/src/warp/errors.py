@@ -61,7 +61,11 @@ class InternalCompilerError(CompileError):
 
 
 class LaunchError(WarpError, RuntimeError):
-    """A kernel failed while it ran (a failed assertion, a division by zero in debug mode)."""
+    """A kernel failed while it ran (a failed assertion, a division by zero in debug mode); `line` is its line or 0."""
+
+    def __init__(self, message: str, line: int = 0) -> None:
+        super().__init__(message)
+        self.line = line
 
 
 class ArgumentError(WarpError, TypeError, ValueError, RuntimeError):

@@ -30,6 +30,7 @@ from warp._src.recording.storage import is_watching as is_watching
 from warp._src.recording.storage import next_stamp as next_stamp
 from warp._src.recording.storage import note_run as note_run
 from warp._src.recording.storage import note_writes as note_writes
+from warp._src.recording.storage import replaying as replaying
 from warp._src.recording.storage import stamps_between as stamps_between
 from warp._src.recording.storage import stamps_of as stamps_of
 from warp._src.recording.storage import storage_of as storage_of

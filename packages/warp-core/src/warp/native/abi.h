@@ -35,14 +35,20 @@ enum wp_fault_kind {
     WP_FAULT_DIVISION = 2,
     WP_FAULT_BOUNDS = 3,
     WP_FAULT_NOT_FINITE = 4,
+    WP_FAULT_COMPONENT = 5,
     WP_FAULT_LOCKED = -1
 };
 
-// What went wrong first, in the order of the work items.
+// What went wrong first, in the order of the work items. name is that of an array or variable, cut to fit.
 struct wp_fault {
     wp_int32 kind;
     wp_int32 line;
     wp_int64 item;
+    wp_int64 index;
+    wp_int64 extent;
+    double value;
+    wp_int32 axis;
+    char name[36];
 };
 
 // What a taped launch keeps: fixed places, and a stream that grows; starts holds where in it each work item begins.
@@ -84,7 +90,7 @@ typedef void (*wp_entry)(wp_int64 begin, wp_int64 end, const wp_launch* launch, 
 static_assert(sizeof(void*) == 8 && sizeof(wp_int64) == 8, "64-bit platforms only");
 static_assert(sizeof(wp_array) == 120, "wp_array");
 static_assert(sizeof(wp_indexed_array) == 184, "wp_indexed_array");
-static_assert(sizeof(wp_fault) == 16, "wp_fault");
+static_assert(sizeof(wp_fault) == 80, "wp_fault");
 static_assert(sizeof(wp_launch) == 80, "wp_launch");
 static_assert(sizeof(wp_worker) == 24, "wp_worker");
 
@@ -111,7 +117,8 @@ static inline void wp_unlock_fault(wp_fault* fault, wp_int32 kind) {
 #endif
 
 // Keep the fault of the lowest work item, whichever worker comes first, so that the message is the same every time.
-WP_FAULT_FN void wp_raise_fault(const wp_launch* launch, wp_int32 kind, wp_int32 line, wp_int64 item) {
+WP_FAULT_FN void wp_raise_detailed(const wp_launch* launch, wp_int32 kind, wp_int32 line, wp_int64 item, const char* name,
+                                   wp_int32 axis, wp_int64 index, wp_int64 extent, double value) {
     wp_fault* fault = launch->fault;
     if (!fault) return;
     wp_int32 previous = wp_lock_fault(fault);
@@ -119,9 +126,19 @@ WP_FAULT_FN void wp_raise_fault(const wp_launch* launch, wp_int32 kind, wp_int32
     if (previous == WP_FAULT_NONE || item < fault->item) {
         fault->line = line;
         fault->item = item;
+        fault->axis = axis;
+        fault->index = index;
+        fault->extent = extent;
+        fault->value = value;
+        wp_int32 length = 0;
+        for (; name[length] && length < (wp_int32)sizeof fault->name - 1; ++length) fault->name[length] = name[length];
+        fault->name[length] = 0;
         previous = kind;
     }
     wp_unlock_fault(fault, previous);
+}
+WP_FAULT_FN void wp_raise_fault(const wp_launch* launch, wp_int32 kind, wp_int32 line, wp_int64 item) {
+    wp_raise_detailed(launch, kind, line, item, "", 0, 0, 0, 0.0);
 }
 
 #endif

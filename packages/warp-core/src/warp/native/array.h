@@ -56,6 +56,11 @@ template <class T> WP_FN T& grad_at(const wp_indexed_array& a, int64 i, int64 j,
 WP_FN bool has_grad(const wp_array& a) { return a.grad != nullptr; }
 WP_FN bool has_grad(const wp_indexed_array& a) { return a.base.grad != nullptr; }
 
+WP_FN int64 array_stride(const wp_array& a, int axis) { return a.strides[axis]; }
+WP_FN int64 array_stride(const wp_indexed_array& a, int axis) { return a.base.strides[axis]; }
+WP_FN uint64 array_ptr(const wp_array& a) { return (uint64)a.data; }
+WP_FN uint64 array_ptr(const wp_indexed_array& a) { return (uint64)a.base.data; }
+
 template <class A> WP_FN bool in_bounds(const A& a, int64 i) { return (uint64)i < (uint64)a.shape[0]; }
 template <class A> WP_FN bool in_bounds(const A& a, int64 i, int64 j) {
     return in_bounds(a, i) && (uint64)j < (uint64)a.shape[1];
@@ -65,6 +70,20 @@ template <class A> WP_FN bool in_bounds(const A& a, int64 i, int64 j, int64 k) {
 }
 template <class A> WP_FN bool in_bounds(const A& a, int64 i, int64 j, int64 k, int64 l) {
     return in_bounds(a, i, j, k) && (uint64)l < (uint64)a.shape[3];
+}
+
+// Debug mode: report the first index that is out of bounds; give a component that exists.
+template <class A, class... I>
+WP_FN void raise_bounds(const wp_launch* launch, int32 line, int64 item, const char* name, const A& a, I... indices) {
+    const int64 all[] = {(int64)indices...};
+    int32 axis = 0;
+    while (axis + 1 < (int32)sizeof...(indices) && (uint64)all[axis] < (uint64)a.shape[axis]) ++axis;
+    wp_raise_detailed(launch, WP_FAULT_BOUNDS, line, item, name, axis, all[axis], a.shape[axis], 0.0);
+}
+WP_FN int64 checked_component(const wp_launch* launch, int32 line, int64 item, const char* name, int64 index, int64 extent) {
+    if ((uint64)index < (uint64)extent) return index;
+    wp_raise_detailed(launch, WP_FAULT_COMPONENT, line, item, name, 0, index, extent, 0.0);
+    return 0;
 }
 
 // The array at one index of the first axis.
@@ -90,6 +109,31 @@ WP_FN wp_indexed_array view(const wp_indexed_array& a, int64 i) {
     }
     result.indices[3] = nullptr;
     result.shape[3] = 1;
+    return result;
+}
+
+// The array without one axis, at an index of it.
+WP_FN wp_array drop(const wp_array& a, int axis, int64 i) {
+    wp_array result = a;
+    result.data = (char*)a.data + i * a.strides[axis];
+    result.grad = a.grad ? (char*)a.grad + i * a.grad_strides[axis] : nullptr;
+    for (int k = axis; k < 3; ++k) {
+        result.shape[k] = a.shape[k + 1];
+        result.strides[k] = a.strides[k + 1];
+        result.grad_strides[k] = a.grad_strides[k + 1];
+    }
+    result.shape[3] = 1;
+    result.ndim = a.ndim - 1;
+    return result;
+}
+// The array with `extent` elements of one axis, from `start` in steps of `step`.
+WP_FN wp_array slice(const wp_array& a, int axis, int64 start, int64 extent, int64 step) {
+    wp_array result = a;
+    result.data = (char*)a.data + start * a.strides[axis];
+    result.grad = a.grad ? (char*)a.grad + start * a.grad_strides[axis] : nullptr;
+    result.shape[axis] = extent;
+    result.strides[axis] = step * a.strides[axis];
+    result.grad_strides[axis] = step * a.grad_strides[axis];
     return result;
 }
 

@@ -122,6 +122,19 @@ template <class T> WP_FN bool is_finite_value(const T& x) {
     }
 }
 
+// The first number in a value that is not finite.
+template <class T> WP_FN double not_finite_in(const T& x) {
+    if constexpr (is_floating<T>) {
+        return cast<double>(x);
+    } else if constexpr (is_number<T>) {
+        return 0.0;
+    } else {
+        for (int i = 0; i < T::length; ++i)
+            if (!is_finite_value(x.c[i])) return not_finite_in(x.c[i]);
+        return 0.0;
+    }
+}
+
 }  // namespace wp
 
 #endif

@@ -23,12 +23,30 @@ struct PyObject;
     F(void, PyErr_SetString, (PyObject*, const char*))                                             \
     F(PyObject*, PyErr_NoMemory, ())                                                               \
     F(PyObject*, PyErr_Occurred, ())                                                               \
-    F(void, Py_IncRef, (PyObject*))
+    F(void, Py_IncRef, (PyObject*))                                                                \
+    F(void, Py_DecRef, (PyObject*))                                                                \
+    F(int, Py_IsInitialized, ())                                                                   \
+    F(int, PyGILState_Ensure, ())                                                                  \
+    F(void, PyGILState_Release, (int))                                                             \
+    F(wp_int64, PyLong_AsLongLong, (PyObject*))                                                    \
+    F(PyObject*, PyLong_FromLongLong, (wp_int64))                                                  \
+    F(PyObject*, PyTuple_New, (long))                                                              \
+    F(long, PyTuple_Size, (PyObject*))                                                             \
+    F(PyObject*, PyTuple_GetItem, (PyObject*, long))                                               \
+    F(int, PyTuple_SetItem, (PyObject*, long, PyObject*))                                          \
+    F(PyObject*, PyCapsule_New, (void*, const char*, void (*)(PyObject*)))                         \
+    F(int, PyCapsule_IsValid, (PyObject*, const char*))                                            \
+    F(void*, PyCapsule_GetPointer, (PyObject*, const char*))                                       \
+    F(int, PyCapsule_SetName, (PyObject*, const char*))                                            \
+    F(PyObject*, Py_BuildValue, (const char*, ...))                                                \
+    F(void*, malloc, (wp_size))                                                                    \
+    F(void, free, (void*))
 
 // Data symbols: the table holds their addresses.
 #define WP_HOST_DATA(F)                                                                            \
     F(PyObject, _Py_NoneStruct)                                                                    \
-    F(PyObject*, PyExc_TypeError)
+    F(PyObject*, PyExc_TypeError)                                                                  \
+    F(PyObject*, PyExc_BufferError)
 
 struct wp_host {
 #define WP_FIELD(result, name, parameters) result(*name) parameters;
@@ -323,7 +341,7 @@ WP_EXPORT PyObject* wp_launch_fast(PyObject*, PyObject* const* arguments, long c
         if (!host.PyErr_Occurred()) host.PyErr_SetString(*host.PyExc_TypeError, "launch(): no entry point, or not a launch block");
         return nullptr;
     }
-    wp_fault fault = {WP_FAULT_NONE, 0, 0};
+    wp_fault fault = {};
     wp_launch launch = *(const wp_launch*)block;
     launch.fault = &fault;
     void* thread = flags & FLAG_RELEASE_GIL ? host.PyEval_SaveThread() : nullptr;
@@ -334,3 +352,5 @@ WP_EXPORT PyObject* wp_launch_fast(PyObject*, PyObject* const* arguments, long c
     host.Py_IncRef(host._Py_NoneStruct);
     return host._Py_NoneStruct;
 }
+
+#include "dlpack.h"

@@ -4,15 +4,9 @@
 #include "abi.h"
 #include "array.h"
 #include "core.h"
+#include "snippet_types.h"
 
 namespace wp {
-
-typedef vec<2, float> vec2;
-typedef vec<3, float> vec3;
-typedef vec<4, float> vec4;
-typedef mat<2, 2, float> mat22;
-typedef mat<3, 3, float> mat33;
-typedef mat<4, 4, float> mat44;
 
 namespace native {
 
@@ -133,6 +127,31 @@ WP_ATOMIC_ACCESSOR(atomicMax)
 WP_ATOMIC_ACCESSOR(atomicExch)
 #undef WP_ATOMIC_ACCESSOR
 
+typedef signed char int8_t;
+typedef short int16_t;
+typedef int int32_t;
+typedef long long int64_t;
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
+typedef unsigned int uint32_t;
+typedef unsigned long long uint64_t;
+typedef __SIZE_TYPE__ size_t;
+#define M_PI 3.14159265358979323846
+#define M_E 2.71828182845904523536
+#define M_SQRT2 1.41421356237309504880
+#define INFINITY __builtin_inff()
+#define NAN __builtin_nanf("")
+#define FLT_MAX __FLT_MAX__
+#define FLT_MIN __FLT_MIN__
+#define FLT_EPSILON __FLT_EPSILON__
+#define DBL_MAX __DBL_MAX__
+#define DBL_EPSILON __DBL_EPSILON__
+#define INT_MAX __INT_MAX__
+#define INT_MIN (-__INT_MAX__ - 1)
+#define __device__
+#define __forceinline__ inline
+#define __restrict__ __restrict
+
 #define WP_UNARY(name)                                                    \
     WP_FN float name(float x) { return wp_m.name##f(x); }                 \
     WP_FN double name(double x) { return wp_m.name(x); }                  \
@@ -144,6 +163,9 @@ WP_UNARY(tan)
 WP_UNARY(asin)
 WP_UNARY(acos)
 WP_UNARY(atan)
+WP_UNARY(asinh)
+WP_UNARY(acosh)
+WP_UNARY(atanh)
 WP_UNARY(sinh)
 WP_UNARY(cosh)
 WP_UNARY(tanh)
@@ -156,9 +178,11 @@ WP_UNARY(log10)
 WP_UNARY(log1p)
 WP_UNARY(cbrt)
 WP_UNARY(erf)
+WP_UNARY(erfc)
 WP_UNARY(floor)
 WP_UNARY(ceil)
 WP_UNARY(trunc)
+WP_UNARY(rint)
 WP_UNARY(round)
 #undef WP_UNARY
 #define WP_BINARY(name)                                                           \
@@ -170,6 +194,16 @@ WP_BINARY(atan2)
 WP_BINARY(fmod)
 WP_BINARY(hypot)
 #undef WP_BINARY
+WP_FN float fma(float x, float y, float z) { return wp_m.fmaf(x, y, z); }
+WP_FN double fma(double x, double y, double z) { return wp_m.fma(x, y, z); }
+WP_FN float fmaf(float x, float y, float z) { return wp_m.fmaf(x, y, z); }
+WP_FN float copysign(float x, float y) { return __builtin_copysignf(x, y); }
+WP_FN double copysign(double x, double y) { return __builtin_copysign(x, y); }
+WP_FN float copysignf(float x, float y) { return __builtin_copysignf(x, y); }
+template <class T> WP_FN bool isnan(T x) { return __builtin_isnan(x); }
+template <class T> WP_FN bool isinf(T x) { return __builtin_isinf(x); }
+template <class T> WP_FN bool isfinite(T x) { return __builtin_isfinite(x); }
+template <class T> WP_FN bool signbit(T x) { return __builtin_signbit(x); }
 WP_FN float sqrt(float x) { return __builtin_sqrtf(x); }
 WP_FN double sqrt(double x) { return __builtin_sqrt(x); }
 WP_FN float sqrtf(float x) { return __builtin_sqrtf(x); }
@@ -184,6 +218,15 @@ template <class T> WP_FN T min(T a, T b) { return b < a ? b : a; }
 template <class T> WP_FN T max(T a, T b) { return a < b ? b : a; }
 WP_FN float fminf(float a, float b) { return b < a ? b : a; }
 WP_FN float fmaxf(float a, float b) { return a < b ? b : a; }
+WP_FN float fmin(float a, float b) { return b < a ? b : a; }
+WP_FN float fmax(float a, float b) { return a < b ? b : a; }
+WP_FN double fmin(double a, double b) { return b < a ? b : a; }
+WP_FN double fmax(double a, double b) { return a < b ? b : a; }
+WP_FN float rsqrt(float x) { return 1.0f / __builtin_sqrtf(x); }
+WP_FN double rsqrt(double x) { return 1.0 / __builtin_sqrt(x); }
+WP_FN double sqrt(int x) { return __builtin_sqrt((double)x); }
+WP_FN void* memcpy(void* to, const void* from, size_t count) { return __builtin_memcpy(to, from, count); }
+WP_FN void* memset(void* to, int byte, size_t count) { return __builtin_memset(to, byte, count); }
 template <class... A> WP_FN int printf(const char* format, A... arguments) { return wp_m.printf(format, arguments...); }
 #endif
 

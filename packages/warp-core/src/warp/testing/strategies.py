@@ -153,9 +153,7 @@ def arguments(
     @st.composite  # type: ignore[untyped-decorator]
     def drawn_arguments(draw: Any) -> KernelArguments:
         sides = draw(st.lists(st.integers(1, max_side), min_size=highest, max_size=highest))
-        chosen = {
-            name: draw(_argument(name, kind, sides, intervals, given, device)) for name, kind in parameters
-        }
+        chosen = {name: draw(_argument(name, kind, sides, intervals, given, device)) for name, kind in parameters}
         return KernelArguments(_dim(dim, sides, chosen), chosen)
 
     return drawn_arguments()
@@ -220,7 +218,7 @@ def _require_known(kernel: Any, parameters: Sequence[tuple[str, Any]], names: se
 
 
 def _all_types(parameters: Sequence[tuple[str, Any]]) -> list[Any]:
-    found = []
+    found: list[Any] = []
     for _, kind in parameters:
         found.extend(kind.fields.values() if isinstance(kind, Struct) else [kind])
     return found

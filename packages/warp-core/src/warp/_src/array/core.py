@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 
 from warp._src.array.elements import ElementLayout, contiguous_strides
-from warp._src.array.memory import Values, allocate, allocation_of, span
+from warp._src.array.memory import Values, allocate, allocation_of, reach
 from warp._src.recording.ranges import Layout
 from warp._src.recording.storage import Storage
 from warp._src.runtime.device import Device
@@ -202,8 +202,15 @@ class ArrayCore:
         return allocation_of(self._values)
 
     def layout(self) -> Layout:
-        """Return address, shape, byte strides and element size: equal for two views of the same elements."""
-        return Layout(self.ptr, self.shape, self.strides, self.element.size)
+        """Return address, shape, byte strides and element size: equal for two views of the same elements.
+
+        Axes that run backwards are turned around.
+        """
+        pointer, strides = self.ptr, self.strides
+        if strides and min(strides) < 0:
+            backwards = [(size - 1) * stride for size, stride in zip(self.shape, strides, strict=True) if stride < 0]
+            pointer, strides = pointer + sum(backwards), tuple(map(abs, strides))
+        return Layout(pointer, self.shape, strides, self.element.size)
 
     def root(self) -> array:
         """Return the array at the end of the chain of views."""
@@ -237,5 +244,6 @@ def fill_slots(made: ArrayCore, values: Values, element: ElementLayout, device: 
     else:
         made.strides = strides
         made.is_contiguous = False
-        made.bounds = (pointer, pointer + span(shape, strides, element.size))
+        low, high = reach(shape, strides, element.size)
+        made.bounds = (pointer + low, pointer + high)
         made.size = int(np.prod(shape))

@@ -21,7 +21,7 @@ class Index(NamedTuple):
 
 
 def parse_index(key: Any, shape: tuple[int, ...]) -> Index:
-    """Check an index against a shape. Steps are positive; an Ellipsis stands for whole dimensions."""
+    """Check an index against a shape. An Ellipsis stands for whole dimensions."""
     parts = list(key) if isinstance(key, tuple) else [key]
     if any(part is Ellipsis for part in parts):
         parts = _expand(parts, len(shape))
@@ -58,6 +58,7 @@ def _check_slice(part: slice, size: int) -> slice:
         start, stop, step = part.indices(size)
     except (TypeError, ValueError) as error:
         raise IndexArgumentError(f"index: {error}") from error
-    if step <= 0:
-        raise IndexArgumentError(f"index: the step of a slice must be positive, got {step}")
+    if step < 0:
+        # None stands for the place before the first element, which -1 would not.
+        return slice(start, None if stop < 0 else stop, step) if start > stop else slice(0, 0, 1)
     return slice(start, max(start, stop), step)

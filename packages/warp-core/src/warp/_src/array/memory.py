@@ -60,13 +60,22 @@ def span(shape: tuple[int, ...], strides: tuple[int, ...], element_size: int) ->
     return element_size + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
 
 
+def reach(shape: tuple[int, ...], strides: tuple[int, ...], element_size: int) -> tuple[int, int]:
+    """Return where the elements begin and end, in bytes from the first one; it begins below 0 with negative strides."""
+    if 0 in shape:
+        return 0, 0
+    extents = [(size - 1) * stride for size, stride in zip(shape, strides, strict=True)]
+    return sum(min(extent, 0) for extent in extents), element_size + sum(max(extent, 0) for extent in extents)
+
+
 def overlaps_itself(shape: tuple[int, ...], strides: tuple[int, ...], element_size: int) -> bool:
     """Tell whether two elements could share memory: a stride is smaller than what lies inside it."""
-    reach = element_size
-    for stride, extent in sorted((stride, extent) for extent, stride in zip(shape, strides, strict=True) if extent > 1):
-        if stride < reach:
+    inside = element_size
+    steps = sorted((abs(stride), extent) for extent, stride in zip(shape, strides, strict=True) if extent > 1)
+    for stride, extent in steps:
+        if stride < inside:
             return True
-        reach = stride * (extent - 1) + reach
+        inside = stride * (extent - 1) + inside
     return False
 
 

@@ -17,11 +17,16 @@ Mode = Literal["release", "debug"]
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """What a translation unit is compiled for. `march` is a level such as "x86-64-v3"; empty means this machine's."""
+    """What a translation unit is compiled for.
+
+    `march` is a level such as "x86-64-v3"; empty means this machine's. A symbol that nothing defines is an error
+    unless `allow_undefined`.
+    """
 
     mode: Mode = "release"
     fast_math: bool = False
     march: str = ""
+    allow_undefined: bool = False
 
 
 DEFAULT_OPTIONS: Final = BuildOptions()
@@ -65,17 +70,19 @@ _FAMILY: Final[dict[Family, tuple[str, ...]]] = {
     "clang": (),
     "gcc": (),
 }
+# A name that nothing defines is an error of the build, not of the first call.
+_NO_UNDEFINED: Final = ("-Wl,-z,defs",)
 _PLATFORM: Final[dict[tuple[Family, str], tuple[str, ...]]] = {
     ("zig", "linux-x86_64"): ("-target", "x86_64-linux-gnu"),
     ("zig", "linux-aarch64"): ("-target", "aarch64-linux-gnu", "-mno-outline-atomics"),
     ("zig", "macos-x86_64"): ("-target", "x86_64-macos"),
     ("zig", "macos-aarch64"): ("-target", "aarch64-macos"),
     ("clang", "linux-x86_64"): (),
-    ("clang", "linux-aarch64"): ("-mno-outline-atomics",),
+    ("clang", "linux-aarch64"): ("-mno-outline-atomics"),
     ("clang", "macos-x86_64"): ("-Wl,-undefined,dynamic_lookup",),
     ("clang", "macos-aarch64"): ("-Wl,-undefined,dynamic_lookup",),
     ("gcc", "linux-x86_64"): (),
-    ("gcc", "linux-aarch64"): ("-mno-outline-atomics",),
+    ("gcc", "linux-aarch64"): ("-mno-outline-atomics"),
 }
 _OPTIMISE: Final[dict[tuple[Family, Mode], tuple[str, ...]]] = {
     ("zig", "release"): ("-O2",),
@@ -151,6 +158,7 @@ def compiler_flags(family: Family, target: Platform, options: BuildOptions) -> t
         *_FAMILY[family],
         *_march_flags(family, target, march),
         *(_FAST_MATH if options.fast_math else ()),
+        *(_NO_UNDEFINED if target.system == "linux" and not options.allow_undefined else ()),
     )
 
 

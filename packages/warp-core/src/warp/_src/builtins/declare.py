@@ -36,11 +36,13 @@ class Sampling:
     """Where the generated tests may evaluate a builtin.
 
     `ranges` gives an interval for each named parameter (default -2 to 2); `condition` rejects samples near
-    kinks and poles: it takes the arguments as NumPy values and returns True for a good sample.
+    kinks and poles: it takes the arguments as NumPy values and returns True for a good sample. `count` samples are
+    taken, fewer where a reference is slow.
     """
 
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     condition: Callable[..., bool] | None = None
+    count: int = 20
 
 
 @dataclass(frozen=True, eq=False)

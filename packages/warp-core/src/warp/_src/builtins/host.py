@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from warp._src.builtins import (
+    decompositions,
     intrinsics,
     linalg,
     logic,
@@ -123,6 +124,7 @@ _FAMILIES = (
     noise,
     special,
     norms,
+    decompositions,
 )
 
 PUBLIC: dict[str, Callable[..., Any]] = {

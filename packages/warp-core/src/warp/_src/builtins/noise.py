@@ -16,7 +16,8 @@ from warp._src.types.scalars import int32, uint32
 GROUP = "Random"
 Five = Literal[5]
 
-_SMOOTH = Sampling(ranges={"lacunarity": (1.5, 2.5), "gain": (0.3, 0.7)})
+_FEW = Sampling(count=4)
+_SMOOTH = Sampling(ranges={"octaves": (0, 3), "lacunarity": (1.5, 2.5), "gain": (0.3, 0.7)}, count=2)
 
 
 def _value(state: Any, x: Any, *period: Any) -> Any:
@@ -40,6 +41,7 @@ def _part(adjoints: Expr, like: Expr) -> Expr:
     adjoint={"x": lambda state, x, adj: adj * f.noise_slope(state, x)},
     reference=_value,
     group=GROUP,
+    sampling=_FEW,
 )
 def noise_one(state: uint32, x: D) -> D:
     """Gradient noise in one dimension, about 0; `state` chooses the function and is not changed.
@@ -54,6 +56,7 @@ def noise_one(state: uint32, x: D) -> D:
     adjoint={"xy": lambda state, xy, adj: adj * f.noise_slope(state, xy)},
     reference=_value,
     group=GROUP,
+    sampling=_FEW,
 )
 def noise_two(state: uint32, xy: Vec[Two, D]) -> D:
     """Gradient noise in two dimensions, about 0; `state` chooses the function and is not changed.
@@ -68,6 +71,7 @@ def noise_two(state: uint32, xy: Vec[Two, D]) -> D:
     adjoint={"xyz": lambda state, xyz, adj: adj * f.noise_slope(state, xyz)},
     reference=_value,
     group=GROUP,
+    sampling=_FEW,
 )
 def noise_three(state: uint32, xyz: Vec[Three, D]) -> D:
     """Gradient noise in three dimensions, about 0; `state` chooses the function and is not changed.
@@ -82,6 +86,7 @@ def noise_three(state: uint32, xyz: Vec[Three, D]) -> D:
     adjoint={"xyzt": lambda state, xyzt, adj: adj * f.noise_slope(state, xyzt)},
     reference=_value,
     group=GROUP,
+    sampling=_FEW,
 )
 def noise_four(state: uint32, xyzt: Vec[Four, D]) -> D:
     """Gradient noise in four dimensions, about 0; `state` chooses the function and is not changed.
@@ -96,6 +101,7 @@ def noise_four(state: uint32, xyzt: Vec[Four, D]) -> D:
     adjoint={"x": lambda state, x, px, adj: adj * f.noise_slope(state, x, px)},
     reference=_value,
     group=GROUP,
+    sampling=_FEW,
 )
 def pnoise_one(state: uint32, x: D, px: int32) -> D:
     """Gradient noise in one dimension that repeats after `px` units; a period below 1 is none.
@@ -110,6 +116,7 @@ def pnoise_one(state: uint32, x: D, px: int32) -> D:
     adjoint={"xy": lambda state, xy, px, py, adj: adj * f.noise_slope(state, xy, px, py)},
     reference=_value,
     group=GROUP,
+    sampling=_FEW,
 )
 def pnoise_two(state: uint32, xy: Vec[Two, D], px: int32, py: int32) -> D:
     """Gradient noise in two dimensions that repeats after `px` and so on units; a period below 1 is none.
@@ -124,6 +131,7 @@ def pnoise_two(state: uint32, xy: Vec[Two, D], px: int32, py: int32) -> D:
     adjoint={"xyz": lambda state, xyz, px, py, pz, adj: adj * f.noise_slope(state, xyz, px, py, pz)},
     reference=_value,
     group=GROUP,
+    sampling=_FEW,
 )
 def pnoise_three(state: uint32, xyz: Vec[Three, D], px: int32, py: int32, pz: int32) -> D:
     """Gradient noise in three dimensions that repeats after `px` and so on units; a period below 1 is none.
@@ -138,6 +146,7 @@ def pnoise_three(state: uint32, xyz: Vec[Three, D], px: int32, py: int32, pz: in
     adjoint={"xyzt": lambda state, xyzt, px, py, pz, pt, adj: adj * f.noise_slope(state, xyzt, px, py, pz, pt)},
     reference=_value,
     group=GROUP,
+    sampling=_FEW,
 )
 def pnoise_four(state: uint32, xyzt: Vec[Four, D], px: int32, py: int32, pz: int32, pt: int32) -> D:
     """Gradient noise in four dimensions that repeats after `px` and so on units; a period below 1 is none.
@@ -152,6 +161,7 @@ def pnoise_four(state: uint32, xyzt: Vec[Four, D], px: int32, py: int32, pz: int
     adjoint=INTERNAL,
     reference=_slope,
     group="Internal",
+    sampling=_FEW,
     internal=True,
 )
 def noise_slope_one(state: uint32, x: D) -> D:
@@ -164,6 +174,7 @@ def noise_slope_one(state: uint32, x: D) -> D:
     adjoint=INTERNAL,
     reference=_slope,
     group="Internal",
+    sampling=_FEW,
     internal=True,
 )
 def pnoise_slope_one(state: uint32, x: D, px: int32) -> D:
@@ -176,6 +187,7 @@ def pnoise_slope_one(state: uint32, x: D, px: int32) -> D:
     adjoint=INTERNAL,
     reference=_slope,
     group="Internal",
+    sampling=_FEW,
     internal=True,
 )
 def noise_slope_two(state: uint32, xy: Vec[Two, D]) -> Vec[Two, D]:
@@ -188,6 +200,7 @@ def noise_slope_two(state: uint32, xy: Vec[Two, D]) -> Vec[Two, D]:
     adjoint=INTERNAL,
     reference=_slope,
     group="Internal",
+    sampling=_FEW,
     internal=True,
 )
 def pnoise_slope_two(state: uint32, xy: Vec[Two, D], px: int32, py: int32) -> Vec[Two, D]:
@@ -200,6 +213,7 @@ def pnoise_slope_two(state: uint32, xy: Vec[Two, D], px: int32, py: int32) -> Ve
     adjoint=INTERNAL,
     reference=_slope,
     group="Internal",
+    sampling=_FEW,
     internal=True,
 )
 def noise_slope_three(state: uint32, xyz: Vec[Three, D]) -> Vec[Three, D]:
@@ -212,6 +226,7 @@ def noise_slope_three(state: uint32, xyz: Vec[Three, D]) -> Vec[Three, D]:
     adjoint=INTERNAL,
     reference=_slope,
     group="Internal",
+    sampling=_FEW,
     internal=True,
 )
 def pnoise_slope_three(state: uint32, xyz: Vec[Three, D], px: int32, py: int32, pz: int32) -> Vec[Three, D]:
@@ -224,6 +239,7 @@ def pnoise_slope_three(state: uint32, xyz: Vec[Three, D], px: int32, py: int32, 
     adjoint=INTERNAL,
     reference=_slope,
     group="Internal",
+    sampling=_FEW,
     internal=True,
 )
 def noise_slope_four(state: uint32, xyzt: Vec[Four, D]) -> Vec[Four, D]:
@@ -236,6 +252,7 @@ def noise_slope_four(state: uint32, xyzt: Vec[Four, D]) -> Vec[Four, D]:
     adjoint=INTERNAL,
     reference=_slope,
     group="Internal",
+    sampling=_FEW,
     internal=True,
 )
 def pnoise_slope_four(state: uint32, xyzt: Vec[Four, D], px: int32, py: int32, pz: int32, pt: int32) -> Vec[Four, D]:
@@ -275,6 +292,7 @@ def curlnoise_two(
     adjoint=INTERNAL,
     reference=reference.curlnoise_adjoint,
     group="Internal",
+    sampling=_SMOOTH,
     internal=True,
 )
 def curlnoise_adjoint_two(
@@ -316,6 +334,7 @@ def curlnoise_three(
     adjoint=INTERNAL,
     reference=reference.curlnoise_adjoint,
     group="Internal",
+    sampling=_SMOOTH,
     internal=True,
 )
 def curlnoise_adjoint_three(
@@ -357,6 +376,7 @@ def curlnoise_four(
     adjoint=INTERNAL,
     reference=reference.curlnoise_adjoint,
     group="Internal",
+    sampling=_SMOOTH,
     internal=True,
 )
 def curlnoise_adjoint_four(

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from warp._src.emit.cstyle import INDENT, Body, emitter
+import re
+import textwrap
+from typing import Final
+
+from warp._src.emit.cstyle import Body, emitter
 from warp._src.emit.names import cpp_type, is_array, is_struct, is_tensor, plain_name
 from warp._src.emit.unit import Unit
 from warp._src.ir.core import Function, Type, Value
 from warp._src.ir.ops import Invoke, Load, Native, Space, Store
 from warp._src.types.arrays import IndexedArrayType
-from warp.errors import KernelTypeError
+from warp.errors import KernelTypeError, UnsupportedSyntaxError
 
+LINE_OF_UNIT: Final = "#line unit"
+_COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
+_CUDA_ONLY: Final = re.compile(
+    r"\b(?:__shared__|__syncthreads\w*|__syncwarp|__shfl\w*|__ballot\w*|__activemask|__constant__|threadIdx|blockIdx"
+    r"|blockDim|gridDim|warpSize|__ldg)\b"
+)
+# Headers that a snippet needs for the types that it names itself.
+_SNIPPET_KINDS: Final = {
+    "tensor": re.compile(r"\bwp::(?:vec|mat|quat|transform|spatial)"),
+    "rotation": re.compile(r"\bwp::(?:quat|transform|spatial)"),
+    "half": re.compile(r"\bwp::(?:half|float16)\b"),
+}
 # What every function gets besides its own parameters.
 CONTEXT_PARAMETERS = (
     "const wp_launch* launch, const wp_worker* worker, const wp_int64 item, "
@@ -86,10 +102,37 @@ def define_native(unit: Unit, op: Native) -> str:
     ]
     parameters.extend(f"{unit.type(type)}& {name}" for name, type in zip(op.result_names, results, strict=False))
     returned = unit.type(results[0]) if results and not op.result_names else "void"
-    lines = [f"{INDENT}{line}".rstrip() for line in op.snippet.strip("\n").splitlines()]
+    _check_target(unit, op)
+    text = textwrap.dedent(op.snippet.strip("\n"))
+    for kind, names in _SNIPPET_KINDS.items():
+        if names.search(text):
+            unit.kinds.add(kind)
+    # The compiler's messages count the lines of the snippet, and go back to those of the unit after it.
+    lines = [f'#line 1 "native function {op.name}"', *map(str.rstrip, text.splitlines()), LINE_OF_UNIT]
     definition = "\n".join([f"WP_FN {returned} {plain}({', '.join(parameters)}) {{", *lines, "}"])
     unit.definitions.append(f"namespace native {{\n{definition}\n}}")
     return unit.natives[key]
+
+
+def _check_target(unit: Unit, op: Native) -> None:
+    """Refuse what only a GPU can do before a C++ compiler sees it."""
+    if unit.options.target == "cuda":
+        return
+    found = _CUDA_ONLY.search(_COMMENT.sub(" ", op.snippet))
+    if found:
+        raise UnsupportedSyntaxError(
+            f"{op.loc}: the snippet of native function '{op.name}' uses {found[0]}, which only CUDA has; kernels that call "
+            "it can be launched on a CUDA device only"
+        )
+
+
+def restored_lines(text: str) -> str:
+    """Fill in the line numbers that the compiler is told after each snippet."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines, 2):
+        if line == LINE_OF_UNIT:
+            lines[number - 2] = f'#line {number} "unit.cpp"'
+    return "\n".join(lines)
 
 
 def _snippet_type(unit: Unit, op: Native, name: str, value: Value) -> str:

@@ -6,7 +6,7 @@ from typing import Final
 
 # The modules of statements register themselves.
 from warp._src.emit import control, memory  # noqa: F401
-from warp._src.emit.callees import hoist_gradient_tests
+from warp._src.emit.callees import hoist_gradient_tests, restored_lines
 from warp._src.emit.cstyle import Body
 from warp._src.emit.options import EmitOptions
 from warp._src.emit.prelude import prelude
@@ -31,7 +31,7 @@ def emit_kernel(function: Function, options: EmitOptions) -> str:
     arguments = arguments_struct(unit, function)
     code = "\n\n".join([*unit.structs.values(), *unit.definitions, arguments, run])
     text = f"namespace wp {{\n\n{code}\n\n}}  // namespace wp\n\n{_entry(unit, function)}"
-    return f"{prelude(text, frozenset(unit.kinds), options.libm)}\n{text}"
+    return restored_lines(f"{prelude(text, frozenset(unit.kinds), options.libm)}\n{text}")
 
 
 def arguments_struct(unit: Unit, function: Function) -> str:

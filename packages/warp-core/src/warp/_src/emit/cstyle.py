@@ -8,10 +8,24 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from warp._src.emit.names import cpp_constant, is_array, is_struct, is_tensor, plain_name
-from warp._src.emit.paths import component
+from warp._src.emit.paths import component, dynamic_sizes
 from warp._src.emit.unit import Unit
 from warp._src.ir.core import Function, Region, Type, Value
-from warp._src.ir.ops import Call, Cast, Const, Construct, Extract, Insert, Op, ThreadIndex, View, Yield
+from warp._src.ir.ops import (
+    Call,
+    Cast,
+    Const,
+    Construct,
+    Extract,
+    Insert,
+    Load,
+    Op,
+    Path,
+    Store,
+    ThreadIndex,
+    View,
+    Yield,
+)
 from warp._src.types.scalars import is_float
 from warp.errors import InternalCompilerError
 
@@ -20,7 +34,6 @@ _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
 # Operations that take the index of the work item, for messages: kinds of wp_fault.
 FAULT_ASSERT: Final = "WP_FAULT_ASSERT"
 FAULT_DIVISION: Final = "WP_FAULT_DIVISION"
-FAULT_BOUNDS: Final = "WP_FAULT_BOUNDS"
 FAULT_NOT_FINITE: Final = "WP_FAULT_NOT_FINITE"
 _INTEGER_DIVISIONS: Final = ("div", "mod", "floordiv")
 
@@ -143,7 +156,26 @@ class Body:
     def check_finite(self, op: Op, type: Type, text: str) -> None:
         """Report `text` if it is a float or float tensor that is not finite, where the options ask for it."""
         if self.unit.options.verify_fp and is_float(getattr(type, "scalar", type)):
-            self.line(f"if (!wp::is_finite_value({text})) {self.raise_fault(FAULT_NOT_FINITE, op)};")
+            what = cpp_string(self.source_name(op.array if isinstance(op, (Load, Store)) else op.results[0]))
+            self.line(
+                f"if (!wp::is_finite_value({text})) wp_raise_detailed(launch, {FAULT_NOT_FINITE}, {op.loc.line}, item, "
+                f"{what}, 0, 0, 0, wp::not_finite_in({text}));"
+            )
+
+    def source_name(self, value: Value) -> str:
+        """Name that a value has in the user's program, or an empty text."""
+        return value.name if value.name.isidentifier() else ""
+
+    def component_indices(self, op: Op, value: Value, type: Any, path: Path, indices: Sequence[Value]) -> list[str]:
+        """Texts of the dynamic indices of a path; debug mode checks them against the sizes of their components."""
+        texts = self.named(indices)
+        if not self.unit.options.debug:
+            return texts
+        what = cpp_string(self.source_name(value))
+        return [
+            f"wp::checked_component(launch, {op.loc.line}, item, {what}, {text}, {size})"
+            for text, size in zip(texts, dynamic_sizes(type, path), strict=True)
+        ]
 
 
 def _is_aggregate(type: Type) -> bool:
@@ -197,19 +229,21 @@ def _construct(body: Body, op: Construct) -> None:
 @emitter(Extract)
 def _extract(body: Body, op: Extract) -> None:
     aggregate, *indices = op.operands
-    body.define(op.result, component(body.name(aggregate), aggregate.type, op.path, body.named(indices)))
+    texts = body.component_indices(op, aggregate, aggregate.type, op.path, indices)
+    body.define(op.result, component(body.name(aggregate), aggregate.type, op.path, texts))
 
 
 @emitter(Insert)
 def _insert(body: Body, op: Insert) -> None:
     aggregate, part, *indices = op.operands
     part_text = body.name(part)
+    texts = body.component_indices(op, aggregate, aggregate.type, op.path, indices)
     name = body.take(aggregate)
     if name is None:
         name = body.define(op.result, body.name(aggregate))
     else:
         body.bind(op.result, name)
-    body.line(f"{component(name, aggregate.type, op.path, body.named(indices))} = {part_text};")
+    body.line(f"{component(name, aggregate.type, op.path, texts)} = {part_text};")
 
 
 @emitter(ThreadIndex)
@@ -222,6 +256,10 @@ def _thread_index(body: Body, op: ThreadIndex) -> None:
 def _view(body: Body, op: View) -> None:
     array, *indices = op.operands
     text = body.name(array)
+    if op.axis is not None:
+        where = ", ".join([text, str(op.axis), *body.named(indices)])
+        body.define(op.result, f"wp::drop({where})" if len(indices) == 1 else f"wp::slice({where}, {op.step})")
+        return
     for index in body.named(indices):
         text = f"wp::view({text}, {index})"
     body.define(op.result, text)

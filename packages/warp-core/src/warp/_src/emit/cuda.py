@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from warp._src.emit.callees import hoist_gradient_tests
+from warp._src.emit.callees import hoist_gradient_tests, restored_lines
 from warp._src.emit.cpp import arguments_struct, declare_missing_coordinates, dimensions_of
 from warp._src.emit.cstyle import Body
 from warp._src.emit.options import EmitOptions
@@ -24,7 +24,7 @@ def emit_kernel(function: Function, options: EmitOptions) -> str:
     run = _run_function(unit, function)
     code = "\n\n".join([*unit.structs.values(), *unit.definitions, arguments_struct(unit, function), run])
     text = f"namespace wp {{\n\n{code}\n\n}}  // namespace wp\n\n{_entry(options.entry)}"
-    return f"{prelude(text, frozenset(unit.kinds), '', 'cuda')}\n{text}"
+    return restored_lines(f"{prelude(text, frozenset(unit.kinds), '', 'cuda')}\n{text}")
 
 
 def _entry(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from warp._src.emit.cstyle import FAULT_BOUNDS, Body, emitter, has_gradient
+from warp._src.emit.cstyle import Body, cpp_string, emitter, has_gradient
 from warp._src.emit.names import cpp_type
 from warp._src.emit.paths import component
 from warp._src.ir.core import Value
@@ -50,7 +50,8 @@ def _element(body: Body, op: Load | Store) -> str:
     body.unit.type(array.type)
     indices = ", ".join(body.named(op.indices))
     element = f"wp::{function}<{cpp_type(array.type.dtype)}>({body.name(array)}, {indices})"
-    return component(element, array.type.dtype, op.path, body.named(op.path_indices))
+    steps = body.component_indices(op, array, array.type.dtype, op.path, op.path_indices)
+    return component(element, array.type.dtype, op.path, steps)
 
 
 def _conditions(body: Body, op: Load | Store) -> list[str]:
@@ -61,7 +62,7 @@ def _guarded(body: Body, op: Load | Store, conditions: Sequence[str], access: Ca
     """Emit an access that happens only where memory is; debug mode reports an index out of bounds."""
     if body.unit.options.debug:
         with body.block(f"if (!{_in_bounds(body, op.array, op.indices)})"):
-            body.line(f"{body.raise_fault(FAULT_BOUNDS, op)};")
+            body.line(f"{_raise_bounds(body, op)};")
         head = "else if" if conditions else "else"
         with body.block(f"{head} ({' && '.join(conditions)})" if conditions else head):
             access()
@@ -70,6 +71,12 @@ def _guarded(body: Body, op: Load | Store, conditions: Sequence[str], access: Ca
             access()
     else:
         access()
+
+
+def _raise_bounds(body: Body, op: Load | Store) -> str:
+    what = cpp_string(body.source_name(op.array))
+    where = ", ".join([body.name(op.array), *body.named(op.indices)])
+    return f"wp::raise_bounds(launch, {op.loc.line}, item, {what}, {where})"
 
 
 def _in_bounds(body: Body, array: Value, indices: Sequence[Value]) -> str:

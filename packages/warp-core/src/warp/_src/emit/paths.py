@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from warp._src.emit.names import cpp_type, field_name, is_struct, tensor_name
 from warp._src.ir.core import Type
 from warp._src.ir.ops import Path
+from warp._src.types.signature import component_type
 from warp.errors import InternalCompilerError
 
 _TRANSFORM_PARTS = {"p": (0, "vector", (3,)), "q": (3, "quaternion", (4,))}
@@ -23,6 +25,16 @@ def component(base: str, type: Type, path: Path, indices: Sequence[str]) -> str:
             continue
         return _tensor_component(base, type, [step, *steps], remaining)
     return base
+
+
+def dynamic_sizes(type: Type, path: Path) -> list[int]:
+    """Give the number of components that each dynamic step of a path chooses from."""
+    sizes = []
+    for number, step in enumerate(path):
+        if step is None:
+            owner: Any = component_type(type, path[:number])
+            sizes.append(int(owner.shape[0]))
+    return sizes
 
 
 def _tensor_component(base: str, type: Type, steps: list[int | str | None], indices: Iterator[str]) -> str:

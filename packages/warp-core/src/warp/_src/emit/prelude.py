@@ -13,7 +13,13 @@ NATIVE_DIRECTORY: Final = Path(__file__).resolve().parents[2] / "native"
 _FOUNDATIONS: Final = {"cpu": ("freestanding.h", "abi.h"), "cuda": ("device.h", "abi.h")}
 _FOUNDATION: Final = frozenset(name for names in _FOUNDATIONS.values() for name in names)
 # A header of functions for a kind of type is left out when no value of that kind occurs, whatever the names.
-_KINDS: Final = {"half.h": "half", "linalg.h": "tensor", "rotation.h": "rotation", "snippet.h": "snippet"}
+_KINDS: Final = {
+    "half.h": "half",
+    "linalg.h": "tensor",
+    "rotation.h": "rotation",
+    "snippet.h": "snippet",
+    "snippet_types.h": "snippet",
+}
 _INCLUDE: Final = re.compile(r'^#include "(\w+\.h)"\n', re.MULTILINE)
 _GUARD: Final = re.compile(r"^#(?:ifndef|define) WP_\w+_H\n", re.MULTILINE)
 _WORD: Final = re.compile(r"\w+")

@@ -154,6 +154,16 @@ class Builder:
         result = Value(type(array.type)(array.type.dtype, array.type.ndim - len(indices)))
         return self._one(View(loc=self.loc, results=(result,), operands=(array, *indices)))
 
+    def view_axis(self, array: Value, axis: int, index: Value) -> Value:
+        """Leave out one axis at an index."""
+        result = Value(type(array.type)(array.type.dtype, array.type.ndim - 1))
+        return self._one(View(loc=self.loc, results=(result,), operands=(array, index), axis=axis))
+
+    def view_slice(self, array: Value, axis: int, start: Value, extent: Value, step: int) -> Value:
+        """Keep `extent` elements of one axis, from `start` in steps of `step`."""
+        result = Value(array.type)
+        return self._one(View(loc=self.loc, results=(result,), operands=(array, start, extent), axis=axis, step=step))
+
     def load(
         self,
         array: Value,

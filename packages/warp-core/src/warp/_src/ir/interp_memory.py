@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 def _view(interpreter: Interpreter, op: View) -> Step:
     array, *indices = interpreter.places(op.operands)
     at = interpreter.place(op.result)
+    axis, stride = op.axis, op.step
+
+    def step_along(frame: Frame) -> None:
+        where = [int(frame[index]) for index in indices]
+        frame[at] = checked(op, frame[array].along, axis, where, stride)
+
+    if axis is not None:
+        return step_along
 
     def step(frame: Frame) -> None:
         frame[at] = checked(op, frame[array].view, [frame[index] for index in indices])

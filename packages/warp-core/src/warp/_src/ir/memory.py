@@ -79,6 +79,19 @@ class ArrayCell:
         gradient = None if self.gradient is None else self.gradient[at]
         return replace(self, primal=self.primal[at], gradient=gradient, indices=self.indices[len(at) :])
 
+    def along(self, axis: int, where: Sequence[int], step: int) -> ArrayCell:
+        """Leave out an axis at an index (`where` has one number), or keep a slice of it (start and extent)."""
+        part: Any = where[0]
+        if len(where) == 2:
+            start, extent = where
+            stop = start + extent * step
+            part = slice(start, stop if stop >= 0 else None, step) if extent > 0 else slice(0, 0)
+        elif not 0 <= part < self.shape[axis]:
+            raise IndexError(f"index {part} is out of range for dimension {axis} of an array of shape {self.shape}")
+        key = (slice(None),) * axis + (part,)
+        gradient = None if self.gradient is None else self.gradient[key]
+        return replace(self, primal=self.primal[key], gradient=gradient)
+
 
 def record_size(type: Type) -> int:
     """Bytes that a recorded value takes: its size rounded up so that the next one is aligned."""

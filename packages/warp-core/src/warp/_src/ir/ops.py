@@ -151,7 +151,15 @@ class Native(Op):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class View(Op):
-    """Array of lower rank that starts at the given leading indices: operands are array and indices."""
+    """Part of an array that shares its memory.
+
+    Without `axis` it is the array of lower rank that starts at the given leading indices: operands are array and
+    indices. With `axis` the operands are array and index, and that axis is left out; or array, start and extent,
+    and that axis has the elements start, start + step, and so on. An indexed array has only the first form.
+    """
+
+    axis: int | None = None
+    step: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -150,7 +150,10 @@ def _native(printer: _Printer, op: Native) -> str:
 
 
 def _view(printer: _Printer, op: View) -> str:
-    return f"view {printer.use(op.operands[0])}[{printer.uses(op.operands[1:])}]"
+    array, text = printer.use(op.operands[0]), printer.uses(op.operands[1:])
+    if op.axis is None:
+        return f"view {array}[{text}]"
+    return f"view {array} axis {op.axis}[{text}]" + (f" step {op.step}" if op.step != 1 else "")
 
 
 def _load(printer: _Printer, op: Load) -> str:

@@ -32,6 +32,7 @@ from warp._src.ir.ops import (
 )
 from warp._src.ir.printer import print_function
 from warp._src.types.arrays import MAX_DIMENSIONS
+from warp._src.types.arrays import ArrayType
 from warp._src.types.scalars import bool_, int32, int64, is_int, is_scalar
 from warp._src.types.signature import component_type, is_array, is_tensor, type_name
 from warp._src.types.struct_type import StructType
@@ -251,6 +252,11 @@ def _check_view(op: View) -> None:
     _expect(is_array(array.type), f"of {type_name(array.type)}")
     _expect_indices(indices)
     rank = array.type.ndim - len(indices)
+    if op.axis is not None:
+        _expect(isinstance(array.type, ArrayType), f"along an axis of {type_name(array.type)}")
+        _expect(0 <= op.axis < array.type.ndim, f"along axis {op.axis} of {type_name(array.type)}")
+        _expect(len(indices) in (1, 2) and op.step != 0, f"{len(indices)} operands, step {op.step}")
+        rank = array.type.ndim - (len(indices) == 1)
     _expect(bool(indices) and rank >= 1, f"{len(indices)} indices into {type_name(array.type)}")
     _expect_types("the results", op.results, [type(array.type)(array.type.dtype, rank)])
 

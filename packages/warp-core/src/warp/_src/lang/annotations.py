@@ -6,7 +6,7 @@ import builtins
 import collections.abc
 import inspect
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -154,3 +154,15 @@ def match_operand(parameter: Parameter, operand: Operand, bindings: dict[Any, An
         return match(pattern, float32 if operand.kind == "f" else int32, bindings)
     fits = is_float(pattern) if operand.kind == "f" else is_int(pattern)
     return pattern if fits else None
+
+
+def match_all(parameters: Sequence[Parameter], operands: Sequence[Operand]) -> list[Any | None]:
+    """Give the concrete type of each parameter, None where the operand does not fit.
+
+    Untyped numbers come last, so that they adopt what a type variable means for the typed arguments.
+    """
+    bindings: dict[Any, Any] = {}
+    found: dict[int, Any | None] = {}
+    for number in sorted(range(len(operands)), key=lambda number: isinstance(operands[number], Literal)):
+        found[number] = match_operand(parameters[number], operands[number], bindings)
+    return [found[number] for number in range(len(operands))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from warp._src.builtins.declare import Literal
@@ -13,6 +14,7 @@ from warp._src.lang.expr import place
 from warp._src.lang.memory import atomic_update, has_atomic
 from warp._src.lang.operands import Known, Operand, Poison, Unsettled, is_truth, spelled
 from warp._src.lang.place import Place
+from warp._src.lang.slices import assign_slice
 from warp._src.types.scalars import bool_, is_float, is_int
 from warp._src.types.signature import is_array, is_tensor
 from warp.errors import CompileError, KernelTypeError
@@ -59,6 +61,8 @@ def assign_to(context: Context, target: ast.expr, operand: Operand, source: ast.
         _unpack(context, target, operand, source)
     elif isinstance(target, (ast.Subscript, ast.Attribute)):
         with context.at(target):
+            if isinstance(target, ast.Subscript) and _assigned_slice(context, target, operand, source):
+                return
             found = _assignable(context, target)
             value = context.converted(operand, found.type, source, f"what is stored in {ast.unparse(target)}")
             found.write(context, value, target)
@@ -140,6 +144,12 @@ def augmented(context: Context, node: ast.AugAssign) -> None:
         result = operators.binary(context, name, current, context.evaluate(node.value), node)
         assign_name(context, node.target, result)
         return
+    if isinstance(node.target, ast.Subscript) and _slice_parts(node.target):
+        result = operators.binary(
+            context, name, context.evaluate(node.target), context.evaluate(node.value), node
+        )
+        assign_to(context, node.target, result, node.value)
+        return
     target = _assignable(context, node.target)
     if name in ("add", "sub") and target.is_element and has_atomic(target.type):
         operand = context.evaluate(node.value)
@@ -152,6 +162,28 @@ def augmented(context: Context, node: ast.AugAssign) -> None:
         target = _assignable(context, node.target)
     what = f"what is stored in {ast.unparse(node.target)}"
     target.write(context, context.converted(result, target.type, node.value, what), node.target)
+
+
+def _slice_parts(node: ast.Subscript) -> Sequence[ast.expr]:
+    """Give the parts of an index that holds a slice; nothing for other indices."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return parts if any(isinstance(part, ast.Slice) for part in parts) else ()
+
+
+def _assigned_slice(context: Context, target: ast.Subscript, operand: Operand, source: ast.expr) -> bool:
+    """Assign to a slice of a vector or matrix; False if the target is something else."""
+    parts = _slice_parts(target)
+    if not parts:
+        return False
+    base = place(context, target.value)
+    if isinstance(base, Place) and is_array(base.type):
+        raise context.unsupported(
+            "a slice of an array cannot be assigned to in a kernel", target, "assign its elements in a loop"
+        )
+    if not (isinstance(base, Place) and is_tensor(base.type)):
+        return False
+    assign_slice(context, base, parts, operand, target, source)
+    return True
 
 
 def _assignable(context: Context, node: ast.expr) -> Place:

@@ -57,6 +57,9 @@ def call(context: Context, node: ast.Call) -> Operand:
         return call_gradient(context, thing, arguments)
     if any(thing is factory for factory in _TYPE_FACTORIES):
         return _made_type(context, thing, arguments)
+    owner = getattr(thing, "__self__", None)
+    if is_tensor(owner) and getattr(thing, "__name__", "") in ("from_rows", "from_cols"):
+        return _stacked(context, owner, thing.__name__, arguments)
     name = _builtin_name(thing)
     if name is not None:
         return _builtin(context, name, arguments)
@@ -64,6 +67,12 @@ def call(context: Context, node: ast.Call) -> Operand:
     if constructor is not None:
         return constructed(context, constructor, arguments.args, arguments.keywords, node)
     raise _refused(context, thing, target, node)
+
+
+def _stacked(context: Context, owner: Any, name: str, arguments: Arguments) -> Operand:
+    """Make a matrix of a named type from rows or columns: `wp.mat22.from_rows(a, b)`."""
+    made = HANDLERS[f"matrix_{name}"](context, arguments)
+    return context.converted(made, owner, arguments.node, f"what {owner.name}.{name}() makes")
 
 
 def _arguments(context: Context, node: ast.Call, unpack_count: int) -> Arguments:

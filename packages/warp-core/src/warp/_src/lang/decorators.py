@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import sys
-import textwrap
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 from typing import overload as typing_overload
 
-from warp._src.lang.annotations import EMPTY, result_types
+from warp._src.lang.annotations import result_types
+from warp._src.lang.custom import check_native, counterpart
 from warp._src.lang.modules import Module, check_options, get_module, get_module_options, set_module_options
 from warp._src.lang.objects import Definition, Function, Kernel, Native, Overload
+from warp._src.lang.options import checked_bounds, checked_cuda_options, checked_flag, checked_name
 from warp._src.lang.stubs import static
 from warp._src.types.signature import canonical
 from warp._src.types.structs import struct
@@ -29,44 +28,78 @@ def kernel(
     function: None = None,
     /,
     *,
+    name: str | None = None,
     enable_backward: bool | None = None,
     module: Module | str | types.ModuleType | None = None,
     module_options: Mapping[str, Any] | None = None,
     grid_stride: bool | None = None,
     launch_bounds: int | tuple[int, ...] | None = None,
+    **cuda_options: Any,
 ) -> Callable[[Callable[..., Any]], Kernel]: ...
 def kernel(
     function: Callable[..., Any] | None = None,
     /,
     *,
+    name: str | None = None,
     enable_backward: bool | None = None,
     module: Module | str | types.ModuleType | None = None,
     module_options: Mapping[str, Any] | None = None,
     grid_stride: bool | None = None,
     launch_bounds: int | tuple[int, ...] | None = None,
+    **cuda_options: Any,
 ) -> Any:
     """Make a kernel of a function whose parameters are annotated.
 
-    `module` is a module to take options from, or "unique" for one of its own, which `module_options` may then
-    configure. Raises KernelTypeError for a parameter without a usable annotation.
+    Args:
+        function: The function; its body is compiled, not run.
+        name: Name of the kernel in messages and reports, instead of the function's.
+        enable_backward: Whether there is an adjoint. None: what the module says, else `wp.config.enable_backward`.
+        module: A module to take options from, or "unique" for one of its own.
+        module_options: Options of a unique module.
+        grid_stride: For CUDA: let threads take several work items if the grid is smaller than the launch.
+        launch_bounds: For CUDA: the most threads per block, and the fewest blocks per multiprocessor.
+        cuda_options: Further options that only matter to CUDA: `cuda_max_registers`, `cluster_dim`,
+            `enable_cuda_smem_spilling`.
+
+    Raises:
+        KernelTypeError: A parameter has no usable annotation.
+        ArgumentError: An option does not exist or has no usable value.
     """
-    given = {"enable_backward": enable_backward, "grid_stride": grid_stride, "launch_bounds": launch_bounds}
-    options = {name: value for name, value in given.items() if value is not None}
+    given = {
+        "enable_backward": checked_flag("enable_backward", enable_backward),
+        "grid_stride": checked_flag("grid_stride", grid_stride),
+        "launch_bounds": checked_bounds(launch_bounds),
+        **checked_cuda_options(cuda_options),
+    }
+    options = {option: value for option, value in given.items() if value is not None}
 
     def decorate(function: Callable[..., Any], scope: Mapping[str, Any]) -> Kernel:
         if not isinstance(function, types.FunctionType):
             raise UnsupportedSyntaxError(f"wp.kernel decorates a function, got {function!r}")
         owner = _module_for(function, module, module_options)
-        return Kernel(Definition(function, "kernel", scope), owner, options)
+        return Kernel(Definition(function, "kernel", scope), owner, options, checked_name(name))
 
     return _decorator(function, decorate, sys._getframe(1))
 
 
-def func(function: Callable[..., Any] | None = None, /, *, module: Module | str | None = None) -> Any:
-    """Make a function that kernels can call; functions of one name and different parameters are overloads."""
+def func(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    module: Module | str | None = None,
+    inline: bool | None = None,  # noqa: ARG001 - a hint to the peer's compiler; inlining is decided here
+) -> Any:
+    """Make a function that kernels can call; functions of one name and different parameters are overloads.
+
+    `name` takes the place of the function's own name in messages and generated code.
+    """
 
     def decorate(function: Callable[..., Any], scope: Mapping[str, Any]) -> Function:
-        return _function(function, scope, None, module)
+        made = _function(function, scope, None, module)
+        if name is not None:
+            made.key = made.overloads[-1].name = name
+        return made
 
     return _decorator(function, decorate, sys._getframe(1))
 
@@ -95,8 +128,7 @@ def func_grad(forward: Function) -> Callable[[Callable[..., Any]], Function]:
 
     def decorate(function: Callable[..., Any]) -> Function:
         gradient = Overload(function, sys._getframe(1).f_locals)
-        target = _counterpart(forward, gradient, "gradient", is_exact=False)
-        target.gradient = gradient
+        counterpart(forward, gradient, "gradient").gradients.append(gradient)
         return Function([gradient], forward.module)
 
     return decorate
@@ -111,8 +143,7 @@ def func_replay(forward: Function) -> Callable[[Callable[..., Any]], Function]:
 
     def decorate(function: Callable[..., Any]) -> Function:
         replay = Overload(function, sys._getframe(1).f_locals)
-        target = _counterpart(forward, replay, "replay", is_exact=True)
-        target.replay = replay
+        counterpart(forward, replay, "replay").replays.append(replay)
         return Function([replay], forward.module)
 
     return decorate
@@ -191,15 +222,16 @@ def _function(
     if not isinstance(function, types.FunctionType):
         raise UnsupportedSyntaxError(f"wp.func decorates a function, got {function!r}")
     made = Overload(function, scope, native)
-    if native is not None and made.returns is EMPTY and _returns_value(native.snippet):
-        raise KernelTypeError(
-            f"native function '{made.name}' returns a value, so its return type must be annotated, such as -> float"
-        )
+    if native is not None:
+        check_native(made, native)
     result_types(made.returns, f"the result of function '{made.name}'")
     existing = scope.get(function.__name__)
     others: list[Overload] = []
     if isinstance(existing, Function) and _is_sibling(existing, function):
         others = [other for other in existing.overloads if other.types != made.types]
+        # In an interactive session kernels that were compiled already take the new definition.
+        for kernel in get_module(function.__module__).kernels:
+            kernel.compiled.clear()
     owner = module if isinstance(module, Module) else get_module(module or function.__module__)
     return Function([*others, made], owner)
 
@@ -208,59 +240,9 @@ def _is_sibling(existing: Function, function: Callable[..., Any]) -> bool:
     return existing.__module__ == function.__module__ and existing.__qualname__ == function.__qualname__
 
 
-def _returns_value(snippet: str) -> bool:
-    return any(
-        part.strip().startswith("return ")
-        for line in snippet.splitlines()
-        for part in line.replace("{", ";").split(";")
-    )
-
-
 def _check_function(forward: Any, decorator: str) -> None:
     if not isinstance(forward, Function):
         raise KernelTypeError(f"wp.{decorator} needs a function made by wp.func, got {forward!r}")
-
-
-def _counterpart(forward: Function, made: Overload, what: str, is_exact: bool) -> Overload:
-    """Find the overload of `forward` that a custom gradient or replay belongs to."""
-    for target in reversed(forward.overloads):
-        count = len(target.types)
-        results = 0 if is_exact else _result_count(target)
-        fits_count = results is None or len(made.types) == count + results
-        if made.types[:count] == target.types and fits_count:
-            _check_concrete(target, made, what)
-            return target
-    wanted = forward.overloads[-1]
-    expected = "the same parameters" if is_exact else "the inputs, then one adjoint for each result"
-    raise KernelTypeError(
-        f"the custom {what} {made.signature} does not fit function {wanted.signature}: it must take {expected}; "
-        f'file "{made.function.__code__.co_filename}", line {made.function.__code__.co_firstlineno}'
-    )
-
-
-def _check_concrete(target: Overload, made: Overload, what: str) -> None:
-    if target.is_generic or made.is_generic:
-        raise KernelTypeError(f"function '{target.name}' is generic, so it cannot have a custom {what}")
-    if target.native is not None:
-        raise KernelTypeError(f"native function '{target.name}' takes its {what} as a snippet")
-
-
-def _result_count(target: Overload) -> int | None:
-    """Count the results of a function without translating it; None if that cannot be told."""
-    known = result_types(target.returns, f"the result of function '{target.name}'")
-    if known is not None:
-        return len(known)
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(target.function)))
-    except (OSError, SyntaxError):
-        return None
-    counts = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Return) and node.value is not None:
-            if isinstance(node.value, ast.Call):
-                return None
-            counts.add(len(node.value.elts) if isinstance(node.value, ast.Tuple) else 1)
-    return counts.pop() if len(counts) == 1 else 0 if not counts else None
 
 
 __all__ = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import enum
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -11,6 +12,7 @@ from warp._src.builtins.declare import Literal
 from warp._src.ir.core import Value
 from warp._src.ir.ops import Space
 from warp._src.lang import operators
+from warp._src.lang.array_slices import sliced_array
 from warp._src.lang.calls import call
 from warp._src.lang.capture import captured
 from warp._src.lang.context import Context
@@ -85,10 +87,25 @@ def _read(context: Context, node: ast.expr) -> Operand:
 
 
 def _attribute_place(context: Context, node: ast.Attribute) -> Place | Operand:
+    if node.attr in ("value", "name"):
+        member = _enum_member(context, node.value)
+        if member is not None:
+            return captured(context, getattr(member, node.attr), node)
     return _attribute_of(context, place(context, node.value), node)
 
 
+def _enum_member(context: Context, node: ast.expr) -> enum.Enum | None:
+    """Give the member of an enumeration that `Colour.RED` names, which as a number would have no attributes."""
+    if isinstance(node, ast.Attribute):
+        owner = place(context, node.value)
+        found = getattr(owner.object, node.attr, None) if isinstance(owner, Known) else None
+        return found if isinstance(found, enum.Enum) else None
+    return None
+
+
 def _attribute_of(context: Context, base: Place | Operand, node: ast.Attribute) -> Place | Operand:
+    if isinstance(base, Value):
+        base = Place(base)
     if not isinstance(base, Place):
         return _object_attribute(context, base, node)
     type: Any = base.type
@@ -123,6 +140,10 @@ def _array_attribute(context: Context, base: Place, node: ast.Attribute) -> Oper
     if node.attr == "ndim":
         return Literal(type.ndim)
     array = base.read(context)
+    if node.attr == "ptr":
+        return context.call("array_ptr", [array], node)
+    if node.attr == "strides":
+        return tuple(context.call("array_stride", [array, Literal(d)], node) for d in range(type.ndim))
     if node.attr in ("shape", "size"):
         extents = tuple(context.call("array_shape", [array, Literal(d)], node) for d in range(type.ndim))
         if node.attr == "shape":
@@ -135,7 +156,7 @@ def _array_attribute(context: Context, base: Place, node: ast.Attribute) -> Oper
         UnknownNameError,
         f"an array has no attribute '{node.attr}' in kernels",
         node,
-        "there are shape, size, ndim, dtype",
+        "there are shape, strides, size, ndim, dtype, ptr",
     )
 
 
@@ -150,6 +171,8 @@ def _subscript_place(context: Context, node: ast.Subscript) -> Place | Operand:
         base = place(context, owner)
     if isinstance(base, Known) and getattr(base.object, "__warp_intrinsic__", "") == "adjoint":
         return _adjoint(context, node)
+    if isinstance(base, Value):
+        base = Place(base)
     nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     if isinstance(base, Place):
         if any(isinstance(part, ast.Slice) for part in nodes):
@@ -219,21 +242,10 @@ def _object_item(context: Context, base: Known, node: ast.Subscript) -> Operand:
 def _sliced(context: Context, base: Place, nodes: Sequence[ast.expr], node: ast.Subscript) -> Place | Operand:
     type: Any = base.type
     if is_array(type):
-        kept = list(nodes)
-        while kept and _is_full_slice(kept[-1]):
-            kept.pop()
-        if any(isinstance(part, ast.Slice) for part in kept):
-            raise context.unsupported(
-                "slices of arrays cannot be taken in kernels", node, "pass the slice at the launch, or use indices"
-            )
-        return indexed(context, base, [context.evaluate(part) for part in kept], kept) if kept else base
+        return Place(sliced_array(context, base, nodes, node))
     if not is_tensor(type):
         raise context.error(KernelTypeError, f"a value of type {type.name} cannot be sliced", node)
-    return sliced(context, base, nodes, node)
-
-
-def _is_full_slice(node: ast.expr) -> bool:
-    return isinstance(node, ast.Slice) and node.lower is None and node.upper is None and node.step is None
+    return Place(sliced(context, base, nodes, node))
 
 
 # -- operators -----------------------------------------------------------------------------------------

@@ -110,10 +110,14 @@ def _filled(name: str, number: int | None) -> Handler:
         bound = arguments.bind(context, name, *parameters)
         shape = known_shape(context, bound.get("shape"), arguments.node)
         dtype = known_dtype(context, bound.get("dtype"), arguments.node)
+        if is_tensor(dtype) and dtype.category == "vector" and len(shape) == 1:
+            shape, dtype = (*shape, dtype.length), dtype.scalar  # the rows of a matrix
         if not is_scalar(dtype) or len(shape) not in (1, 2):
             raise context.unsupported(
-                f"a local array has 1 or 2 dimensions of a scalar type, got shape {shape} of {type_name(dtype)}",
+                f"a local array has 1 or 2 dimensions of scalars, or 1 of vectors, got shape {shape} of "
+                f"{type_name(dtype)}",
                 arguments.node,
+                "put them into a struct, or compute the index of one dimension: i * columns + j",
             )
         local = _checked(
             context,

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 from warp._src.builtins.declare import Literal
 from warp._src.ir.core import Function as IrFunction
 from warp._src.ir.core import Value
-from warp._src.lang.annotations import EMPTY, annotated_type, match_operand
+from warp._src.lang.annotations import EMPTY, annotated_type, match_all
 from warp._src.lang.arguments import Arguments
 from warp._src.lang.capture import captured
-from warp._src.lang.objects import Function, Overload, Parameter
+from warp._src.lang.objects import Function, Overload
 from warp._src.lang.operands import Known, Operand, is_truth, spelled
 from warp._src.lang.place import Place
+from warp._src.types.generics import substitute, unify
 from warp._src.types.signature import is_generic, type_name
 from warp.errors import CompileError, KernelTypeError
 
@@ -79,15 +80,14 @@ def write_back(context: Context, node: ast.expr | None, value: Value) -> None:
 
 def _native(context: Context, overload: Overload, operands: Sequence[Operand], node: ast.Call) -> Operand:
     native = overload.native
+    types = match_all(overload.parameters, operands)
     values = [
-        context.converted(
-            operand, _type_for(parameter, operand), node, f"argument '{parameter.name}' of '{overload.name}'"
-        )
-        for parameter, operand in zip(overload.parameters, operands, strict=True)
+        context.converted(operand, found, node, f"argument '{parameter.name}' of '{overload.name}'")
+        for parameter, operand, found in zip(overload.parameters, operands, types, strict=True)
     ]
     result: Any = None
     if overload.returns not in (EMPTY, None):
-        result = annotated_type(overload.returns, f"the result of native function '{overload.name}'")
+        result = _native_result(context, overload, types, node)
     names = tuple(parameter.name for parameter in overload.parameters)
     if native is None:
         return Known(None)
@@ -97,8 +97,22 @@ def _native(context: Context, overload: Overload, operands: Sequence[Operand], n
     return unpacked_results(results)
 
 
-def _type_for(parameter: Parameter, operand: Operand) -> Any:
-    return match_operand(parameter, operand, {})
+def _native_result(context: Context, overload: Overload, types: Sequence[Any], node: ast.AST) -> Any:
+    """Give the type of what a snippet returns; a type variable means what it means for the arguments."""
+    bindings: dict[Any, Any] = {}
+    for parameter, found in zip(overload.parameters, types, strict=True):
+        unify(parameter.type, found, bindings)
+    declared = annotated_type(overload.returns, f"the result of native function '{overload.name}'")
+    result: Any = substitute(declared, bindings)
+    if is_generic(result):
+        raise context.error(
+            KernelTypeError,
+            f"the result of native function '{overload.name}' is annotated as {type_name(declared)}, which no argument "
+            "settles",
+            node,
+            "annotate the result with a type, or with the type variable of a parameter",
+        )
+    return result
 
 
 # -- overloads -----------------------------------------------------------------------------------------
@@ -152,8 +166,8 @@ def _bound(context: Context, overload: Overload, arguments: Arguments) -> Bound 
 
 def _mismatch(overload: Overload, operands: Sequence[Operand]) -> str:
     """Say which argument does not fit its parameter; empty if all do."""
-    bindings: dict[Any, Any] = {}
-    for parameter, operand in zip(overload.parameters, operands, strict=True):
+    types = match_all(overload.parameters, operands)
+    for parameter, operand, found in zip(overload.parameters, operands, types, strict=True):
         is_object = not _is_value(operand)
         if parameter.is_function:
             if not is_object:
@@ -161,6 +175,6 @@ def _mismatch(overload: Overload, operands: Sequence[Operand]) -> str:
         elif is_object:
             if not is_generic(parameter.type):
                 return f"argument '{parameter.name}' must be {type_name(parameter.type)}, got {spelled(operand)}"
-        elif match_operand(parameter, operand, bindings) is None:
+        elif found is None:
             return f"argument '{parameter.name}' must be {type_name(parameter.type)}, got {spelled(operand)}"
     return ""

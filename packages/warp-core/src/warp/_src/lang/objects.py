@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from warp import config
-from warp._src.lang.annotations import Parameter, match, parameters_of
+from warp._src.builtins.declare import Literal
+from warp._src.ir.core import Value
+from warp._src.lang.annotations import EMPTY, Parameter, match_all, parameters_of
 from warp._src.lang.modules import Module
+from warp._src.lang.operands import spelled
 from warp._src.lang.text import SourceText
-from warp._src.types.signature import is_generic, type_name
+from warp._src.types.signature import canonical, is_generic, type_name
 from warp.errors import ArgumentError, UnsupportedSyntaxError
 
 
@@ -63,8 +66,8 @@ class Overload(Definition):
     def __init__(self, function: Callable[..., Any], scope: Mapping[str, Any], native: Native | None = None) -> None:
         super().__init__(function, "function", scope)
         self.native = native
-        self.gradient: Overload | None = None
-        self.replay: Overload | None = None
+        self.gradients: list[Overload] = []
+        self.replays: list[Overload] = []
 
 
 class Function:
@@ -117,6 +120,7 @@ class Kernel:
         self.__qualname__ = definition.function.__qualname__
         self.__wrapped__ = definition.function
         self._types = tuple(types) if types is not None else definition.types
+        self.parameter_count = len(self._types)
         self.overloads: list[Kernel] = []
         module.kernels.add(self)
         # What the launch layer has compiled, by concrete parameter types; () stands for the declared ones.
@@ -145,25 +149,30 @@ class Kernel:
             return self.module.options[name]
         return getattr(config, name, None)
 
+    def complete(self, args: list[Any]) -> list[Any]:
+        """Append the defaults of the parameters for which no arguments are given."""
+        rest = [parameter.default for parameter in self.definition.parameters[len(args) :]]
+        return args if EMPTY in rest else [*args, *rest]
+
     def signature(self, types: Sequence[Any]) -> tuple[Any, ...]:
         """Check concrete types against the parameters and give those to build for.
 
-        Raises ArgumentError that names the parameter and both types.
+        A number of Python stands as a Literal for its type, which a type variable may settle. Raises ArgumentError that names the parameter and both types.
         """
         if len(types) != len(self._types):
             raise ArgumentError(
                 f"kernel '{self.key}' takes {len(self._types)} arguments "
                 f"({', '.join(name for name, _ in self.parameters)}), got {len(types)}"
             )
-        bindings: dict[Any, Any] = {}
-        result = []
-        for (name, wanted), given in zip(self.parameters, types, strict=True):
-            found = match(wanted, given, bindings)
+        parameters = [Parameter(name, wanted) for name, wanted in self.parameters]
+        operands = [given if isinstance(given, Literal) else Value(given) for given in map(_canonical, types)]
+        result = match_all(parameters, operands)
+        for parameter, operand, found in zip(parameters, operands, result, strict=True):
             if found is None:
                 raise ArgumentError(
-                    f"parameter '{name}' of kernel '{self.key}' has type {type_name(wanted)}, got {type_name(given)}"
+                    f"parameter '{parameter.name}' of kernel '{self.key}' has type {type_name(parameter.type)}, "
+                    f"got {spelled(operand)}"
                 )
-            result.append(found)
         return tuple(result)
 
     def specialize(self, types: Sequence[Any]) -> Kernel:
@@ -183,6 +192,10 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"<wp.kernel {self.key}>"
+
+
+def _canonical(given: Any) -> Any:
+    return given if isinstance(given, Literal) else canonical(given)
 
 
 def _accepts(overload: Overload, args: Sequence[Any], keywords: Mapping[str, Any]) -> bool:

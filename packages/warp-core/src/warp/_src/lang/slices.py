@@ -1,10 +1,11 @@
-"""Slices of vectors and matrices with constant bounds."""
+"""Slices of vectors and matrices with constant bounds, read and assigned."""
 
 from __future__ import annotations
 
 import ast
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from warp._src.builtins.declare import Literal
@@ -14,11 +15,37 @@ from warp.errors import KernelTypeError
 
 if TYPE_CHECKING:
     from warp._src.lang.context import Context
+    from warp._src.lang.operands import Operand
     from warp._src.lang.place import Place
 
 
 def sliced(context: Context, base: Place, nodes: Sequence[ast.expr], node: ast.AST) -> Value:
     """Give the vector or matrix of the components that a slice selects."""
+    result, paths = _selection(context, base, nodes, node)
+    aggregate = base.read(context)
+    return context.builder.construct(result, [context.builder.extract(aggregate, path) for path in paths])
+
+
+def assign_slice(
+    context: Context, base: Place, nodes: Sequence[ast.expr], operand: Operand, node: ast.expr, source: ast.expr
+) -> None:
+    """Assign to the components that a slice selects: a vector or matrix of the slice's type, or one number for all."""
+    result, paths = _selection(context, base, nodes, node)
+    what = f"what is stored in {ast.unparse(node)}"
+    is_number = isinstance(operand, Literal) or (isinstance(operand, Value) and operand.type is result.scalar)
+    value = context.converted(operand, result.scalar if is_number else result, source, what)
+    shape = result.shape
+    for position, path in zip(itertools.product(*map(range, shape)), paths, strict=True):
+        part = value if is_number else context.builder.extract(value, position)
+        base.step(*path).write(context, part, node)
+        if base.name is not None and base.indices is None:
+            base = replace(base, root=context.scope.names[base.name])
+
+
+def _selection(
+    context: Context, base: Place, nodes: Sequence[ast.expr], node: ast.AST
+) -> tuple[Any, list[tuple[int, ...]]]:
+    """Give the type of a slice, and the paths of its components in row-major order."""
     type: Any = base.type
     if len(nodes) > len(type.shape):
         raise context.error(KernelTypeError, f"too many indices for {type.name}", node)
@@ -27,11 +54,9 @@ def sliced(context: Context, base: Place, nodes: Sequence[ast.expr], node: ast.A
     kept = [len(choice) for choice in selections if isinstance(choice, range)]
     if 0 in kept:
         raise context.error(KernelTypeError, "the slice is empty", node)
-    aggregate = base.read(context)
     paths = itertools.product(*(choice if isinstance(choice, range) else (choice,) for choice in selections))
-    parts = [context.builder.extract(aggregate, path) for path in paths]
     result = vector(kept[0], type.scalar) if len(kept) == 1 else matrix((kept[0], kept[1]), type.scalar)
-    return context.builder.construct(result, parts)
+    return result, list(paths)
 
 
 def _selected(context: Context, node: ast.expr, extent: int) -> range | int:

@@ -10,7 +10,7 @@ from typing import Any
 from warp._src.ir.builder import Builder
 from warp._src.ir.core import Function, Region, Type, Value
 from warp._src.lang import analysis, expr, stmt
-from warp._src.lang.annotations import match_operand, result_types
+from warp._src.lang.annotations import match_all, match_operand, result_types
 from warp._src.lang.context import Context, Hooks
 from warp._src.lang.modules import OPTIONS
 from warp._src.lang.names import Names
@@ -40,6 +40,15 @@ def build_kernel(kernel: Kernel, param_types: Sequence[Type]) -> Function:
     made.function.name = kernel.key
     made.function.options.update(options)
     return made.function
+
+
+def translated_results(overload: Overload, bound: Sequence[tuple[Parameter, Any]]) -> tuple[Type, ...]:
+    """Give the types that a function returns for concrete parameter types, those it changes left out.
+
+    Raises a CompileError that shows the line.
+    """
+    function = _Session({}).translate(overload, bound).function
+    return function.result_types[: len(function.result_types) - len(function.changed)]
 
 
 @dataclass
@@ -85,18 +94,19 @@ class _Session:
         return name if count == 1 else f"{name}_{count}"
 
     def _attach(self, overload: Overload, bound: Sequence[tuple[Parameter, Any]], function: Function) -> None:
-        if overload.gradient is not None:
-            function.custom_gradient, function.gradient_params = self._gradient(overload.gradient, bound, function)
-        if overload.replay is not None:
-            replay = self.translate(overload.replay, _renamed(overload.replay, bound)).function
+        gradient, custom_replay = _fitting(overload.gradients, bound), _fitting(overload.replays, bound)
+        if gradient is not None:
+            function.custom_gradient, function.gradient_params = self._gradient(gradient, bound, function)
+        if custom_replay is not None:
+            replay = self.translate(custom_replay, _renamed(custom_replay, bound)).function
             if replay.result_types != function.result_types:
-                raise overload.replay.text.error(
+                raise custom_replay.text.error(
                     KernelTypeError,
                     f"the replay of '{overload.name}' returns ({type_name(replay.result_types)}), "
                     f"the function itself ({type_name(function.result_types)})",
-                    overload.replay.text.tree,
+                    custom_replay.text.tree,
                 )
-            replay.name = self._unique(overload.replay.name)
+            replay.name = self._unique(custom_replay.name)
             function.custom_replay = replay
 
     def _gradient(
@@ -177,6 +187,16 @@ def _identity(given: Any) -> Any:
     return (
         ("object", given.object if given.object.__hash__ else id(given.object)) if isinstance(given, Known) else given
     )
+
+
+def _fitting(custom: Sequence[Overload], bound: Sequence[tuple[Parameter, Any]]) -> Overload | None:
+    """Choose among custom gradients or replays the one for the types at hand; one without generic parameters first."""
+    operands = [given if isinstance(given, Known) else Value(given) for _, given in bound]
+    for candidate in sorted(reversed(custom), key=lambda candidate: candidate.is_generic):
+        types = match_all(candidate.parameters[: len(bound)], operands)
+        if all(t is not None or isinstance(o, Known) for t, o in zip(types, operands, strict=True)):
+            return candidate
+    return None
 
 
 def _renamed(other: Overload, bound: Sequence[tuple[Parameter, Any]]) -> list[tuple[Parameter, Any]]:
@@ -280,16 +300,15 @@ def _build_overload(
     context: Context, overload: Overload, operands: Sequence[Operand], node: ast.AST
 ) -> tuple[Function, list[Value]]:
     """Translate the function that a call needs, and give the arguments that exist at run time."""
-    bindings: dict[Any, Any] = {}
     bound: list[tuple[Parameter, Any]] = []
     values = []
-    for parameter, operand in zip(overload.parameters, operands, strict=True):
+    types = match_all(overload.parameters, operands)
+    for parameter, operand, type in zip(overload.parameters, operands, types, strict=True):
         if isinstance(operand, Known) and not is_truth(operand):
             bound.append((parameter, operand))
             continue
         if isinstance(operand, tuple):
             raise context.error(KernelTypeError, f"{spelled(operand)} cannot be passed to a function", node)
-        type = match_operand(parameter, operand, bindings)
         bound.append((parameter, type))
         values.append(context.converted(operand, type, node, f"argument '{parameter.name}' of '{overload.name}'"))
     session: _Session = context.session

@@ -20,6 +20,8 @@ from warp._src.types.signature import align_of, canonical, is_tensor, size_of, t
 from warp._src.types.struct_type import StructInstance, Type
 from warp.errors import ArgumentError
 
+# Gives for an array the one of the same shape that holds its tangents.
+DirectionOf = Callable[[Any], Any]
 # Packs one argument; may replace it in the list of arguments, at the given index.
 Packer = Callable[[Any, list[Any], int, Device], bytes]
 
@@ -210,6 +212,22 @@ def captured(value: Any) -> Any:
     return value
 
 
+def direction(value: Any, type: Any, direction_of: DirectionOf) -> Any:
+    """The direction of an argument: that of its arrays, and zero for all that is given by value."""
+    if isinstance(value, array):
+        return direction_of(value)
+    if isinstance(value, indexedarray):
+        return indexedarray(direction_of(value.data), value.indices)
+    if isinstance(value, StructInstance):
+        made = value._struct_type()
+        for name, field in value._struct_type.fields.items():
+            member = getattr(value, name)
+            if member is not None and (arrays_in(member) or isinstance(member, StructInstance)):
+                setattr(made, name, direction(member, field, direction_of))
+        return made
+    return None if value is None else type() if is_tensor(type) else 0
+
+
 def arrays_in(value: Any) -> list[Any]:
     """The arrays of an argument, members of structs included; of an indexed array, the one behind it."""
     if isinstance(value, array):
@@ -237,4 +255,4 @@ def _describe(value: Any) -> str:
     return f"{name} {text}" if len(text) < 40 else f"a {name}"
 
 
-__all__ = ["Binder", "arrays_in", "captured", "type_of"]
+__all__ = ["Binder", "DirectionOf", "arrays_in", "captured", "direction", "type_of"]

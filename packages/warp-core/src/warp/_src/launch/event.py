@@ -8,8 +8,8 @@ from typing import Any
 
 from warp._src.array.array import array
 from warp._src.array.indexed import indexedarray
-from warp._src.launch.bind import Binder, arrays_in, captured
-from warp._src.launch.program import BackwardEntry, Program, Variant, executor
+from warp._src.launch.bind import Binder, DirectionOf, arrays_in, captured, direction
+from warp._src.launch.program import BackwardEntry, Entry, Program, Variant, executor
 from warp._src.recording.recorder import Recordable
 from warp._src.runtime.cpu import pack_launch
 from warp._src.runtime.device import Device
@@ -74,6 +74,31 @@ class LaunchEvent(Recordable):
     def run_adjoint(self) -> None:
         """Run the kernel's adjoint on the gradients of its arrays."""
         run_backward(self._backward(), self._binder, self.dim, self.args, self.device, self.label, self._record)
+
+    def run_tangent(self, direction_of: DirectionOf) -> None:
+        """Run the kernel again together with its derivative along a direction.
+
+        `direction_of` gives for an array the one that holds its tangents.
+        """
+        self._run_along(self.program.tangent(), direction_of, "tangent")
+
+    def run_adjoint_tangent(self, direction_of: DirectionOf) -> None:
+        """Run the adjoint together with its derivative; gradients of the directions hold those of the gradients."""
+        if self._record is not None:
+            raise AutogradError(f"'{self.label}' ({self.location}) overwrites what it reads: no second derivative")
+        self._run_along(self.program.adjoint_tangent(self._variant), direction_of, "adjoint's tangent")
+
+    def _run_along(self, entry: Entry, direction_of: DirectionOf, what: str) -> None:
+        size = math.prod(self.dim)
+        if size == 0:
+            return
+        parameters = self._binder.parameters
+        types = self.program.types
+        args = [*self.args, *(direction(a, t, direction_of) for a, t in zip(self.args, types, strict=True))]
+        doubled = Binder(self.label, [*parameters, *((f"{name}_dot", type) for name, type in parameters)], frozenset())
+        packed = doubled.pack(args, self.device)
+        flags = entry.flags(self.dim, size, self._variant.may_alias)
+        executor().run(entry.address, pack_launch(self.dim), packed, flags, f"{what} of {self.label}")
 
     def _backward(self) -> BackwardEntry:
         backward = self.program.backward(self._variant)

@@ -19,10 +19,11 @@ from warp._src.launch.event import (
     run_backward,
     signature_of,
 )
-from warp._src.launch.program import Entry, Kernel, Program, Variant, executor
+from warp._src.launch.program import Entry, Kernel, Literal, Program, Variant, executor
 from warp._src.recording.recorder import (
     Recorder,
     about_to_write,
+    caller_location,
     current_recorder,
     mark_written,
     set_launch_event_factory,
@@ -32,7 +33,7 @@ from warp._src.runtime.cpu import pack_launch
 from warp._src.runtime.device import Device, get_device
 from warp._src.runtime.record import LaunchRecord
 from warp._src.types.signature import type_name
-from warp.errors import ArgumentError, AutogradError
+from warp.errors import ArgumentError, AutogradError, LaunchError
 
 # wp.tid() is an int32.
 _MAX_EXTENT = 2**31 - 1
@@ -96,7 +97,10 @@ class Prepared:
         else:
             flags = entry.flags(dim, size, overlaps(args, written))
         block = pack_launch(dim) if record is None else pack_launch.__wrapped__(dim, record=record.address)
-        executor().run(entry.address, block, packed, flags, self.program.kernel.key)
+        try:
+            executor().run(entry.address, block, packed, flags, self.program.kernel.key)
+        except LaunchError as error:
+            raise LaunchError(f"{error}{self.program.excerpt(error.line)}", error.line) from None
 
     def _written(self, args: list[Any]) -> list[Any]:
         if self._plain_writes is None:
@@ -152,6 +156,8 @@ def launch(
     input_count = len(args)
     if outputs:
         args += require_sequence(outputs, "outputs")
+    if len(args) < kernel.parameter_count:
+        args = kernel.complete(args)
     prepared = prepare(kernel, args)
     if adjoint:
         _launch_adjoint(
@@ -199,7 +205,7 @@ def prepare(kernel: Kernel, args: Sequence[Any]) -> Prepared:
     if not kernel.is_generic:
         types = tuple(type for _, type in kernel.parameters)
         return kernel.compiled.setdefault((), Prepared(Program(kernel, types)))  # type: ignore[no-any-return]
-    types = kernel.signature([type_of(arg) for arg in args])
+    types = kernel.signature([Literal(arg) if arg.__class__ in (int, float) else type_of(arg) for arg in args])
     found: Prepared | None = kernel.compiled.get(types)
     if found is None:
         found = kernel.compiled.setdefault(types, Prepared(Program(kernel, types)))
@@ -370,7 +376,7 @@ def _make_event(
     prepared = prepare(kernel, args)
     place = get_device(device)
     prepared.binder.pack(args, place)
-    location = _location(sys._getframe(3))
+    location = caller_location()
     return prepared.event(launch_shape(dim), args, len(inputs), place, location, max_blocks, block_dim, metadata)
 
 

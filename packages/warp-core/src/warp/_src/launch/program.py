@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import linecache
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
@@ -10,9 +12,11 @@ from typing import Any
 
 from warp import config
 from warp._src import build
+from warp._src.builtins.declare import Literal as Literal
 from warp._src.emit.cpp import emit_kernel
 from warp._src.emit.options import EmitOptions
 from warp._src.ir.core import Function
+from warp._src.ir.ops import Invoke, Op
 from warp._src.lang.modules import MODULES as MODULES
 from warp._src.lang.modules import Module as Module
 from warp._src.lang.modules import get_module as get_module
@@ -119,6 +123,7 @@ class Program:
         self._backward: dict[Variant, BackwardEntry] = {}
         self._recorded: dict[Variant, RecordedEntry | None] = {}
         self._adjoints: dict[Variant, Adjoint] = {}
+        self._tangents: dict[Variant | None, Entry] = {}
         self._function: Function | None = None
 
     @property
@@ -128,6 +133,14 @@ class Program:
             if self._function is None:
                 self._function = build_kernel(self.kernel, self.types)
             return self._function
+
+    def excerpt(self, line: int) -> str:
+        """Show a line of the kernel, or of a function that it calls, as a fault names it."""
+        own = self.kernel.definition.text.file
+        files = {op.loc.file for op in _all_operations(self.function) if op.loc.line == line}
+        file = own if own in files or not files else min(files)
+        text = linecache.getline(file, line).strip()
+        return f'\n  File "{file}", line {line}\n    {text}' if text else ""
 
     def forward(self) -> Entry:
         """Give the forward entry. Raises CompileError."""
@@ -158,6 +171,32 @@ class Program:
                 if variant not in self._recorded:
                     self._recorded[variant] = self._build_recorded(variant)
         return self._recorded[variant]
+
+    def tangent(self) -> Entry:
+        """Give the forward-mode entry, whose parameters are those of the kernel and then their directions.
+
+        Raises AutogradError, which names the lines, where there is no forward mode.
+        """
+        return self._tangent_entry(None)
+
+    def adjoint_tangent(self, variant: Variant) -> Entry:
+        """Give the tangent of the adjoint, for products with a Hessian. Raises AutogradError as `tangent` does."""
+        return self._tangent_entry(variant)
+
+    def _tangent_entry(self, variant: Variant | None) -> Entry:
+        with self._lock:
+            if variant not in self._tangents:
+                if variant is None:
+                    made = pipeline.forward_mode(self.function)
+                else:
+                    made = pipeline.forward_over_reverse(
+                        self.function, may_alias=variant.may_alias, dimensions=variant.dimensions
+                    )
+                if made.problems:
+                    raise AutogradError(_describe(self.kernel.key, made.problems))
+                name = "wp_forward" if variant is None else "wp_backward"
+                self._tangents[variant] = self._compile(made.function, name, pipeline.accesses(made.function))
+            return self._tangents[variant]
 
     def _may_need_record(self, variant: Variant) -> bool:
         """Tell cheaply whether a kernel could read what it overwrites; if not, the adjoint need not be built yet."""
@@ -218,6 +257,14 @@ class Program:
         address = loaded.forward if name == "wp_forward" else loaded.backward
         assert address is not None, "the emitter exports the entry that it was asked for"
         return Entry(address, summary, operations_per_item(function), has_loops(function), must_be_ordered)
+
+
+def _all_operations(function: Function) -> Iterator[Op]:
+    """Yield the operations of a function and of those that it calls."""
+    for op in function.walk():
+        yield op
+        if isinstance(op, Invoke):
+            yield from _all_operations(op.function)
 
 
 def _describe(key: str, problems: tuple[Problem, ...]) -> str:

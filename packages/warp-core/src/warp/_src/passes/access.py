@@ -27,6 +27,7 @@ from warp._src.ir.ops import (
 from warp._src.passes.affine import Affine, AffineForms
 from warp._src.passes.inline import has_custom_adjoint
 from warp._src.passes.native_text import only_reads, uses
+from warp._src.passes.views import Axes, root_indices, viewed_axes, whole_axes
 from warp._src.types.arrays import ArrayType, IndexedArrayType
 from warp._src.types.scalars import is_int
 from warp._src.types.signature import is_array
@@ -83,8 +84,8 @@ class AccessAnalysis:
         self._loops_of: dict[Value, tuple[Op, ...]] = {}
         self._iterations: dict[Value, Op] = {}
         self._threads: dict[Value, int] = {}  # the first ThreadIndex result of each dimension
-        self._roots: dict[Value, tuple[Root | None, tuple[Value, ...]]] = {
-            param: ((number,), ()) for number, param in enumerate(function.params)
+        self._roots: dict[Value, tuple[Root | None, Axes | None]] = {
+            param: ((number,), whole_axes(param.type)) for number, param in enumerate(function.params)
         }
         self._thread_values: dict[int, Value] = {}
         self.accesses: list[Access] = []
@@ -246,10 +247,11 @@ class AccessAnalysis:
         if isinstance(op, ThreadIndex):
             self._bind_threads(op)
         elif isinstance(op, View):
-            root, leading = self._root_of(op.operands[0])
-            self._roots[op.result] = (root, (*leading, *op.operands[1:]))
+            root, axes = self._root_of(op.operands[0])
+            forms = [self._affine.of(operand) for operand in op.operands[1:]]
+            self._roots[op.result] = (root, viewed_axes(op, axes, forms))
         elif isinstance(op, Extract) and isinstance(op.result.type, (ArrayType, IndexedArrayType)):
-            self._roots[op.result] = (self._member_root(op), ())
+            self._roots[op.result] = (self._member_root(op), whole_axes(op.result.type))
         elif isinstance(op, (Load, Store)):
             self._add(op, loops)
         elif isinstance(op, Invoke):
@@ -271,9 +273,9 @@ class AccessAnalysis:
 
     def _member_root(self, op: Extract) -> Root | None:
         """The root of an array that is a member of a struct parameter."""
-        root, leading = self._root_of(op.operands[0])
+        root, _ = self._root_of(op.operands[0])
         fields = tuple(step for step in op.path if step is not None)
-        return None if root is None or leading or len(fields) < len(op.path) else (*root, *fields)
+        return None if root is None or len(fields) < len(op.path) else (*root, *fields)
 
     def _visit_regions(self, op: Op, loops: tuple[Op, ...]) -> None:
         inner = (*loops, op) if isinstance(op, (Loop, ReverseLoop)) else loops
@@ -313,12 +315,12 @@ class AccessAnalysis:
             if is_int(result.type):
                 self._affine.set(result, self._affine.of(value))
 
-    def _root_of(self, array: Value) -> tuple[Root | None, tuple[Value, ...]]:
-        return self._roots.get(array, (None, ()))
+    def _root_of(self, array: Value) -> tuple[Root | None, Axes | None]:
+        return self._roots.get(array, (None, None))
 
     def _add(self, op: Load | Store, loops: tuple[Op, ...]) -> None:
-        root, leading = self._root_of(op.array)
-        indices = tuple(self._affine.of(index) for index in (*leading, *op.indices))
+        root, axes = self._root_of(op.array)
+        indices = None if axes is None else root_indices(axes, [self._affine.of(index) for index in op.indices])
         is_write = isinstance(op, Store)
         is_read = isinstance(op, (Load, Atomic))
         if isinstance(op.array.type, IndexedArrayType):

@@ -129,27 +129,33 @@ class _Threading:
         self._stream = stream
         self._positions = positions
 
-    def region(self, region: Region, position: Value) -> Value:
-        """Rewrite a region that is entered at a position; give the position at its end."""
+    def region(self, region: Region, base: Value) -> Value:
+        """Rewrite a region that is entered at a position; give the position at its end.
+
+        Positions are sums of a base and a constant, so that those in a loop become closed forms of its counter.
+        """
         ops: list[Op] = []
         builder = Builder(Region((), ops))
+        offset = 0
         for op in region.ops:
-            if not self._has_sites(op):
-                ops.append(op)
-            elif isinstance(op, If):
-                position = self._if(op, position, ops)
-            elif isinstance(op, Loop):
-                position = self._loop(op, position, ops)
-            else:
-                assert isinstance(op, (Load, Atomic))
-                assert op.record_id is not None
-                self._positions[op.record_id] = position
-                ops.append(op)
+            if isinstance(op, (If, Loop)) and self._has_sites(op):
+                base = self._moved(builder, base, offset)
+                base, offset = self._if(op, base, ops) if isinstance(op, If) else self._loop(op, base, ops), 0
+                continue
+            if isinstance(op, (Load, Atomic)) and op.record_id in self._stream:
                 with builder.at(op.loc):
-                    size = builder.const(int64, record_size(_value_type(op)))
-                    (position,) = builder.call(resolve("add", [int64, int64]), (position, size))
+                    self._positions[op.record_id] = self._moved(builder, base, offset)
+                offset += record_size(_value_type(op))
+            ops.append(op)
+        end = ops.pop()
+        base = self._moved(builder, base, offset) if offset else base
+        ops.append(end)
         region.ops[:] = ops
-        return position
+        return base
+
+    @staticmethod
+    def _moved(builder: Builder, base: Value, offset: int) -> Value:
+        return builder.call(resolve("add", [int64, int64]), (base, builder.const(int64, offset)))[0]
 
     def _has_sites(self, op: Op) -> bool:
         if isinstance(op, (Load, Atomic)) and op.record_id in self._stream:

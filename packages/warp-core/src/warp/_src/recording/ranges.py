@@ -80,6 +80,13 @@ class WriteLog:
             self.write(start, end, stamp)
         self._strided.update(other._strided)
 
+    def copy(self) -> WriteLog:
+        """Return a log with the same stamps."""
+        made = WriteLog()
+        made._starts, made._ends = self._starts.copy(), self._ends.copy()
+        made._stamps, made._strided = self._stamps.copy(), self._strided.copy()
+        return made
+
     def _forget_strided(self, low: int, high: int) -> None:
         covered = [layout for layout in self._strided if low <= layout.pointer and _end(layout) <= high]
         for layout in covered:

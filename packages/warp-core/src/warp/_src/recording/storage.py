@@ -6,7 +6,9 @@ import weakref
 from array import array
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from itertools import count
 from threading import RLock
@@ -275,8 +277,31 @@ def is_watching() -> bool:
 
 def note_run(signature: Hashable, stamp: int, recorder: object) -> None:
     """Tell every recorder but the current one that an operation was run."""
+    if _is_replaying.get():
+        return
     key = hash(signature)
     for reference in tuple(_watching.values()):
         table = reference()
         if table is not None and (recorder is None or table.owner() is not recorder):
             table.repeat(key, stamp)
+
+
+_is_replaying: Final[ContextVar[bool]] = ContextVar("warp_replaying", default=False)
+
+
+@contextmanager
+def replaying(arrays: Iterable[RecordedArray]) -> Iterator[None]:
+    """Run operations again that write `arrays` without a trace: the versions of their memory are then as before.
+
+    The caller puts the contents back.
+    """
+    with _lock:
+        logs = {id(storage): (storage, storage.log.copy()) for storage in map(storage_of, arrays)}
+    token = _is_replaying.set(True)
+    try:
+        yield
+    finally:
+        _is_replaying.reset(token)
+        with _lock:
+            for storage, log in logs.values():
+                storage.resolve().log = log

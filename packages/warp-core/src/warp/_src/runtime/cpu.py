@@ -24,12 +24,13 @@ _CHUNK_SHIFT: Final = 8
 
 _WORKERS_VARIABLE: Final = "WARP_CPU_WORKERS"
 _LAUNCH: Final = struct.Struct("=q4qiiQQqq")
-_FAULT: Final = struct.Struct("=iiq")
+_FAULT: Final = struct.Struct("=iiqqqdi36s")
 _FAULT_TEXT: Final = {
     1: "assertion failed",
     2: "integer division by zero",
-    3: "array index out of bounds",
-    4: "result is not finite",
+    3: "index {index} is out of bounds for {array}, which has {extent} elements{axis}",
+    4: "{name} is {value}, not a finite number",
+    5: "component {index} of {variable} is out of bounds: there are {extent}",
 }
 
 LaunchFunction = Callable[[int, bytes, bytes, int], "bytes | None"]
@@ -76,7 +77,7 @@ class Executor:
         """
         fault = self.launch(entry, launch_block, args, flags)
         if fault is not None:
-            raise LaunchError(describe_fault(fault, launch_block, label))
+            raise LaunchError(describe_fault(fault, launch_block, label), _FAULT.unpack(fault)[1])
 
 
 class LoadedObject:
@@ -133,16 +134,26 @@ def launch_flags(
 
 def describe_fault(fault: bytes, launch_block: bytes, label: str) -> str:
     """Say what a fault record means, with the line and the coordinates of the work item."""
-    kind, line, item = _FAULT.unpack(fault)
+    kind, line, item, index, extent, value, axis, padded = _FAULT.unpack(fault)
+    name = padded.partition(b"\0")[0].decode("utf-8", "replace")
     fields = _LAUNCH.unpack(launch_block)
     dim = fields[1 : 1 + fields[5]]
     coordinates = []
     rest = item
-    for extent in reversed(dim):
-        rest, coordinate = divmod(rest, max(extent, 1))
+    for size in reversed(dim):
+        rest, coordinate = divmod(rest, max(size, 1))
         coordinates.append(coordinate)
-    index = ", ".join(str(coordinate) for coordinate in reversed(coordinates))
-    return f"{label}: {_FAULT_TEXT.get(kind, f'fault {kind}')} at line {line}, in the thread with index ({index})"
+    what = _FAULT_TEXT.get(kind, f"fault {kind}").format(
+        index=index,
+        extent=extent,
+        value=value,
+        array=f"array '{name}'" if name else "an array",
+        variable=f"'{name}'" if name else "a vector or matrix",
+        name=f"'{name}'" if name else "the result of an operation",
+        axis=f" in dimension {axis}" if axis else "",
+    )
+    thread = ", ".join(str(coordinate) for coordinate in reversed(coordinates))
+    return f"{label}: {what}, at line {line}, in the thread with index ({thread})"
 
 
 def default_workers() -> int:

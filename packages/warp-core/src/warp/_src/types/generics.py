@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from warp._src.types.arrays import ArrayType, IndexedArrayType
 from warp._src.types.matrices import Matrix, matrix
 from warp._src.types.rotations import Quaternion, Transform, quaternion, transformation
-from warp._src.types.signature import is_generic, is_tensor
+from warp._src.types.signature import AnyFloat, AnyInt, AnyScalar, is_generic, is_tensor
 from warp._src.types.struct_type import Type
 from warp._src.types.tensor_base import ANY_LENGTH
 from warp._src.types.vectors import Vector, vector
@@ -16,12 +16,14 @@ __all__ = ["substitute", "unify"]
 
 Bindings = dict[TypeVar, Any]
 
+_INDEPENDENT = (AnyScalar, AnyFloat, AnyInt)
+
 
 def unify(pattern: Any, actual: Any, bindings: Bindings) -> bool:
     """Tell whether `actual` is an instance of the generic type `pattern`.
 
     TypeVars seen for the first time are added to `bindings`; a TypeVar must mean one type throughout, and one of
-    its constraints if it has any. On False, `bindings` may hold what matched before the mismatch.
+    its constraints if it has any. `wp.Scalar`, `wp.Float` and `wp.Int` may mean another type each time. On False, `bindings` may hold what matched before the mismatch.
     """
     if pattern is Any:
         return True
@@ -50,12 +52,10 @@ def substitute(pattern: Any, bindings: Bindings) -> Type:
 
 
 def _bind(variable: TypeVar, actual: Any, bindings: Bindings) -> bool:
-    if variable in bindings:
-        return bool(bindings[variable] == actual)
     if variable.__constraints__ and actual not in variable.__constraints__:
         return False
-    bindings[variable] = actual
-    return True
+    known = bindings.setdefault(variable, actual)
+    return variable in _INDEPENDENT or bool(known == actual)
 
 
 def _unify_tensor(pattern: Any, actual: Any, bindings: Bindings) -> bool:

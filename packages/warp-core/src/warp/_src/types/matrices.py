@@ -81,6 +81,22 @@ class Matrix(ComponentArithmetic):
     def __str__(self) -> str:
         return f"[{', '.join(str(row) for row in self)}]"
 
+    def get_row(self, index: int) -> Any:
+        """Return a copy of one row."""
+        return self[index]
+
+    def get_col(self, index: int) -> Any:
+        """Return a copy of one column."""
+        return self[:, index]
+
+    def set_row(self, index: int, value: object) -> None:
+        """Replace one row."""
+        self[index] = value
+
+    def set_col(self, index: int, value: object) -> None:
+        """Replace one column."""
+        self[:, index] = value
+
     def multiply(self, other: Tensor) -> Any:
         """Return the product with a column vector or a matrix."""
         rows, columns = self.shape
