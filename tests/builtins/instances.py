@@ -100,7 +100,7 @@ class Sampler:
         condition = record.sampling.condition
         for _ in range(1000):
             args = [self.argument(name, type) for name, type in self._parameters()]
-            is_float = all(scalar_type(type).kind == "f" for type in self.overload.param_types)
+            is_float = any(scalar_type(type).kind == "f" for type in self.overload.param_types)
             if condition is None or not is_float or condition(*args):
                 return args
         raise AssertionError(f"no sample of {self.overload.label} meets its condition")

@@ -23,6 +23,8 @@ EXACT_NAMES = frozenset(
     "smoothstep radians degrees quat_rotate quat_rotate_inv quat_inverse quat_to_matrix quat_from_matrix dot length "
     "normalize transform_point transform_vector transform_inverse transform_multiply".split()
 )
+# Iterative methods; the samples keep singular values and eigenvalues 0.15 apart.
+UNITS = {"Decompositions": 400}
 ids = [record.signature for record in RECORDS]
 
 
@@ -54,8 +56,8 @@ def _compare(overload: Overload, row: list[Any], want: Any, got: Any, is_exact: 
     if want.dtype.kind != "f" or is_exact:
         np.testing.assert_array_equal(got, want, err_msg=message)
         return
-    unit = float(np.finfo(want.dtype).eps)
-    np.testing.assert_allclose(got.astype(float), want.astype(float), rtol=8 * unit, atol=8 * unit, err_msg=message)
+    allowed = UNITS.get(overload.builtin.group, 8) * float(np.finfo(want.dtype).eps)
+    np.testing.assert_allclose(got.astype(float), want.astype(float), rtol=allowed, atol=allowed, err_msg=message)
 
 
 def _float64_instances(record: Builtin) -> list[Overload]:

@@ -91,8 +91,8 @@ def test_length_and_normalize_at_zero(type: Any) -> None:
 
 def test_reductions_have_one_winner() -> None:
     tied = np.array([2.0, 2.0, 1.0])
-    assert adjoints(resolve("max", [VECTOR]), [tied], np.float64(3.0))["v"].tolist() == [3.0, 0.0, 0.0]
-    assert adjoints(resolve("min", [VECTOR]), [-tied], np.float64(3.0))["v"].tolist() == [3.0, 0.0, 0.0]
+    assert adjoints(resolve("max", [VECTOR]), [tied], np.float64(3.0))["a"].tolist() == [3.0, 0.0, 0.0]
+    assert adjoints(resolve("min", [VECTOR]), [-tied], np.float64(3.0))["a"].tolist() == [3.0, 0.0, 0.0]
 
 
 def test_componentwise_minimum_prefers_the_second_at_a_tie() -> None:
@@ -124,9 +124,9 @@ def test_infinite_components_do_not_leak_through_zero_adjoints() -> None:
 
 def test_a_singular_matrix_has_a_determinant_gradient() -> None:
     m = np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [0.0, 1.0, 1.0]])
-    found = adjoints(resolve("determinant", [MATRIX]), [m], np.float64(1.0))["m"]
+    found = adjoints(resolve("determinant", [MATRIX]), [m], np.float64(1.0))["a"]
     np.testing.assert_allclose(found, [[-2.0, -2.0, 2.0], [1.0, 1.0, -1.0], [0.0, 0.0, 0.0]], atol=1e-12)
-    assert not adjoints(resolve("inverse", [MATRIX]), [m], np.ones((3, 3)))["m"].any()
+    assert not adjoints(resolve("inverse", [MATRIX]), [m], np.ones((3, 3)))["a"].any()
 
 
 def test_slerp_of_equal_rotations_is_smooth() -> None:

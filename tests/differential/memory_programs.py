@@ -6,7 +6,16 @@ import random
 from collections.abc import Callable
 
 from tests.differential.inputs import ARRAYS, OVERLAPS, SHAPES
-from tests.differential.programs import EPILOGUE, FLOATS, HEADER, INTEGERS, VECTORS, Program, Writer
+from tests.differential.programs import (
+    EPILOGUE,
+    FLOATS,
+    HEADER,
+    INTEGERS,
+    MAX_DEPTH,
+    VECTORS,
+    Program,
+    Writer,
+)
 
 # Elements of float64 by how they are written; the gaps are indices.
 PLACES = ("out[{}]", "acc[{}]", "also[{}]", "grid[{}, {}]", "bodies[{}].a", "bodies[{}].v[{}]", "vout[{}][{}]")
@@ -50,7 +59,18 @@ class MemoryWriter(Writer):
     def load(self) -> str:
         return self.place() if self.rng.random() < 0.8 else super().load()
 
+    def condition(self) -> str:
+        if self.rng.random() < 0.7:
+            return super().condition()
+        return self.draw(
+            lambda: f"{self.place()} > {self.rng.uniform(-0.5, 0.5):.2f}",
+            lambda: f"counter[{self.integer()} % 2] % 2 == 0",
+        )
+
     def statement(self, depth: int, in_loop: bool) -> None:
+        if depth < MAX_DEPTH and self.rng.random() < 0.05:
+            self.counted_loop(depth)
+            return
         forms: tuple[Callable[[int], None], ...] = (
             self.change,
             self.change,
@@ -69,6 +89,18 @@ class MemoryWriter(Writer):
             super().statement(depth, in_loop)
 
     # -- statements ------------------------------------------------------------------------------------
+
+    def counted_loop(self, depth: int) -> None:
+        """A loop whose trip count comes from memory that the kernel changes."""
+        counter = f"j{self.loops}"
+        self.loops += 1
+        trips = self.draw(
+            lambda: f"counter[{self.integer()} % 2] % 4",
+            lambda: f"bodies[{self.at(3)}].k % 4",
+            lambda: f"wp.atomic_add(counter, {self.integer()} % 2, 1) % 4",
+        )
+        self.emit(f"for {counter} in range({trips}):", depth)
+        self.loop_body(counter, depth)
 
     def change(self, depth: int) -> None:
         place = self.place()

@@ -152,7 +152,7 @@ def two_values_in_a_loop(b: Builder, t: Value, p: Params) -> None:
 
 
 def claimed(b: Builder, t: Value, p: Params) -> None:
-    """An index from an exchange: z[at] = x[at]^2 with at = 3 for the first thread, then the number of the one before."""
+    """An index from an exchange: z[at] = x[at]^2, where at depends on the thread before."""
     at = b.atomic("exch", p[1], b.cast(float64, t), [integer(b, 0)])
     place = call(b, "mod", call(b, "add", b.cast(int32, at), integer(b, 3)), integer(b, 5))
     x = b.load(p[0], [place])

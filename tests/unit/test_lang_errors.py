@@ -118,7 +118,7 @@ WRONG_TYPES = [
     ("x[0] = f(1.0) if n > 0 else wp.float32(1.0)", "float64 in one branch and float32 in the other"),
     ("a = 0\nfor i in range(n):\n    a += x[i]", "int32 and float64"),
     ("x[0] = half(n)", "argument 'a' must be float64, got int32"),
-    ("x[0] = half(x[0], x[0])", "takes 1 arguments, got 2"),
+    ("x[0] = half(x[0], x[0])", "takes 1 argument, got 2"),
     ("x[0] = half()", "argument 'a' is missing"),
     ("x[0] = partial(x[0])", "a return is missing"),
     ("x[0] = wp.dot(x[0], x[1])", "no overload of 'dot'"),
@@ -132,7 +132,7 @@ WRONG_TYPES = [
     ("for i in range(x[0]):\n    pass", "bounds of a range must be integers"),
     ("for i in range(0, 3, 0):\n    pass", "cannot be zero"),
     ("for y in x:\n    pass", "range(x.shape[0])"),
-    ("wp.atomic_add(x, 0, 0, 1.0)", "1 dimensions takes 1 indices"),
+    ("wp.atomic_add(x, 0, 0, 1.0)", "1 dimension takes 2 arguments after it"),
     ('wp.printf("%d", x[0])', "does not fit float64"),
     ("t = (x[0], x[1])\nfor i in range(n):\n    t = (t[1], t[0])\nx[0] = t[0]", "cannot change from one iteration"),
 ]

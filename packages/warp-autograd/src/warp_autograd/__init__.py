@@ -12,6 +12,8 @@ from warp_autograd._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from warp_autograd.finite_differences import jacobian_fd as jacobian_fd
+    from warp_autograd.forward_mode import hvp as hvp
+    from warp_autograd.forward_mode import jvp as jvp
     from warp_autograd.gradient_checks import gradcheck as gradcheck
     from warp_autograd.gradient_checks import gradcheck_tape as gradcheck_tape
     from warp_autograd.jacobians import jacobian as jacobian
@@ -30,9 +32,11 @@ __all__ = [
     "find_nonfinite",
     "gradcheck",
     "gradcheck_tape",
+    "hvp",
     "jacobian",
     "jacobian_fd",
     "jacobian_plot",
+    "jvp",
 ]
 
 _HOMES = {
@@ -43,9 +47,11 @@ _HOMES = {
     "find_nonfinite": "warp_autograd.nan_hunt",
     "gradcheck": "warp_autograd.gradient_checks",
     "gradcheck_tape": "warp_autograd.gradient_checks",
+    "hvp": "warp_autograd.forward_mode",
     "jacobian": "warp_autograd.jacobians",
     "jacobian_fd": "warp_autograd.finite_differences",
     "jacobian_plot": "warp_autograd.plot",
+    "jvp": "warp_autograd.forward_mode",
 }
 
 

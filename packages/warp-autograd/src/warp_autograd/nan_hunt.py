@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import linecache
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -224,14 +223,11 @@ def _with_source(result: NonFiniteGradient, event: Any) -> NonFiniteGradient:
 
 def _failing_line(event: Any) -> tuple[int, tuple[int, ...] | None]:
     """Run an adjoint compiled with checks; return the line and thread of its first number that is not finite."""
-    if not hasattr(event, "kernel"):
+    if not hasattr(event, "checked"):
         return 0, None
-    checked = copy.copy(event)
+    checked = event.checked()
     vars(checked).pop("run_adjoint", None)
-    was_checking = wp.config.verify_fp
-    wp.config.verify_fp = True
     try:
-        checked.program = type(event.program)(event.kernel, event.program.types)
         checked.run_adjoint()
     except LaunchError as error:
         match = _FAULT.search(str(error))
@@ -239,8 +235,6 @@ def _failing_line(event: Any) -> tuple[int, tuple[int, ...] | None]:
             return int(match[1]), tuple(int(part) for part in match[2].split(","))
     except WarpError:
         return 0, None
-    finally:
-        wp.config.verify_fp = was_checking
     return 0, None
 
 

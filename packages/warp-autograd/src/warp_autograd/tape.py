@@ -289,8 +289,12 @@ class Tape:
                 if reached[index]:
                     rewind.before(index + 1)
                     with self._substituted(entries[index].event):
-                        entries[index].event.run_adjoint()
+                        self.run_adjoint_of(entries[index].event)
         retained.give_back()
+
+    def run_adjoint_of(self, event: Recordable) -> None:
+        """Run the adjoint of one operation during a backward pass; subclasses may do more."""
+        event.run_adjoint()
 
     def _substituted(self, event: Recordable) -> AbstractContextManager[None]:
         """Put the gradients that an overriding `get_adjoint` chooses in place of the arrays' own."""

@@ -45,6 +45,11 @@ from warp._src.array.ranked import indexedarray2d as indexedarray2d
 from warp._src.array.ranked import indexedarray3d as indexedarray3d
 from warp._src.array.ranked import indexedarray4d as indexedarray4d
 from warp._src.builtins.host import PUBLIC as _BUILTINS
+from warp._src.interop.dlpack import from_dlpack as from_dlpack
+from warp._src.interop.dlpack import to_dlpack as to_dlpack
+from warp._src.interop.functions import derive as _derive
+from warp._src.interop.numpy_types import dtype_from_numpy as dtype_from_numpy
+from warp._src.interop.numpy_types import dtype_to_numpy as dtype_to_numpy
 from warp._src.lang.decorators import constant as constant
 from warp._src.lang.decorators import func as func
 from warp._src.lang.decorators import func_grad as func_grad
@@ -66,6 +71,7 @@ from warp._src.launch.loading import force_load as force_load
 from warp._src.launch.loading import init as init
 from warp._src.launch.loading import is_initialized as is_initialized
 from warp._src.launch.loading import load_module as load_module
+from warp._src.launch.mapping import map as map
 from warp._src.runtime.device import Device as Device
 from warp._src.runtime.device import ScopedDevice as ScopedDevice
 from warp._src.runtime.device import get_cuda_device_count as get_cuda_device_count
@@ -95,6 +101,7 @@ from warp._src.types import SHORT_NAMES as _SHORT_NAMES
 from warp._src.types import AnyFloat as Float
 from warp._src.types import AnyInt as Int
 from warp._src.types import AnyScalar as Scalar
+from warp._src.types import bfloat16 as bfloat16
 from warp._src.types import bool_ as bool
 from warp._src.types import float16 as float16
 from warp._src.types import float32 as float32
@@ -109,6 +116,7 @@ from warp._src.types import uint16 as uint16
 from warp._src.types import uint32 as uint32
 from warp._src.types import uint64 as uint64
 from warp._version import __version__ as __version__
+from warp.plugins import install_deriver as _install_deriver
 
 pi = PI = 3.141592653589793
 tau = TAU = 2.0 * pi
@@ -122,6 +130,7 @@ globals().update(_INTRINSICS)
 globals().update(_BUILTINS)
 
 _install_finder()
+_install_deriver(_derive)
 
 
 def __getattr__(name: str) -> Any:

@@ -10,6 +10,7 @@ from warp._src.types import AnyInt as Int
 from warp._src.types import AnyScalar as Scalar
 from warp._src.types import ArrayType as ArrayType
 from warp._src.types import IndexedArrayType as IndexedArrayType
+from warp._src.types import bfloat16 as bfloat16
 from warp._src.types import bool_ as bool
 from warp._src.types import float16 as float16
 from warp._src.types import float32 as float32
@@ -37,6 +38,7 @@ __all__ = [
     "Int",
     "Scalar",
     "array",
+    "bfloat16",
     "bool",
     "float16",
     "float32",

@@ -7,14 +7,14 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pluggy
 
 from warp._src.plugin_finder import SubmoduleFinder
-from warp._src.plugin_official import OFFICIAL_NAMES, PROVIDER_OF, how_to_install
+from warp._src.plugin_official import OFFICIAL_NAMES, PROVIDER_OF, bridge_functions, how_to_install
 from warp._src.plugin_reader import EntryPoint, Scan, scan
 from warp.errors import (
     MissingPluginError,
@@ -23,7 +23,7 @@ from warp.errors import (
     PluginError,
     PluginWarning,
 )
-from warp.plugins import API_VERSION, ENTRY_POINT_GROUP, HookSpecifications
+from warp.plugins import API_VERSION, ENTRY_POINT_GROUP, Bridge, HookSpecifications, derive
 
 _SELECTION_VARIABLE: Final = "WARP_PLUGINS"
 _PEER_DISTRIBUTION: Final = "warp-lang"
@@ -44,6 +44,8 @@ class PluginHost:
         self._submodules: dict[str, list[Contribution]] = {}
         self._resolved: dict[str, object] = {}
         self._adapters: dict[type, Callable[[Any], Any] | None] = {}
+        self._bridge_targets: dict[str, list[Contribution]] = {}
+        self._bridges: dict[str, Bridge | None] = {}
 
     def contributed(self, name: str) -> object:
         """Return what a plugin contributes as `warp.<name>`.
@@ -61,6 +63,9 @@ class PluginHost:
         if name not in self._names:
             raise MissingPluginError(self.reason_missing(name)) if name in PROVIDER_OF else _unknown(name)
         contribution = self._only(self._names, name)
+        if contribution.framework is not None:
+            self._resolved[name] = derive(self.bridge(contribution.framework))[name]
+            return self._resolved[name]
         module_name, _, attribute = contribution.target.partition(":")
         module = _import_module(contribution, module_name)
         try:
@@ -78,8 +83,36 @@ class PluginHost:
     def contributions(self) -> list[tuple[str, str]]:
         """Return the contributed names and submodules with their targets, sorted; none that is in conflict."""
         self.load()
-        tables = (self._names, self._submodules)
-        return sorted((name, found[0].target) for table in tables for name, found in table.items() if len(found) == 1)
+        single = [
+            (name, found[0])
+            for table in (self._names, self._submodules)
+            for name, found in table.items()
+            if len(found) == 1
+        ]
+        return sorted((name, found.target) for name, found in single if found.framework is None)
+
+    def bridges(self) -> list[tuple[str, str]]:
+        """Return the frameworks that have a bridge and where it lives, sorted; none that is in conflict."""
+        self.load()
+        return sorted((name, found[0].target) for name, found in self._bridge_targets.items() if len(found) == 1)
+
+    def bridge(self, framework: str) -> Bridge:
+        """Return the bridge to a framework, which imports the framework.
+
+        Raises PluginError if it is no Bridge, MissingPluginError if its module cannot be imported.
+        """
+        found = self._bridges.get(framework)
+        if found is None:
+            contribution = self._only(self._bridge_targets, framework)
+            module_name, _, attribute = contribution.target.partition(":")
+            value = getattr(_import_module(contribution, module_name), attribute, None)
+            if not isinstance(value, Bridge) or value.name != framework:
+                raise PluginError(
+                    f"plugin {contribution.provider} promises a bridge named {framework!r} as {contribution.target!r}, "
+                    f"which is {value!r:.80}"
+                )
+            self._bridges[framework] = found = value
+        return found
 
     def module_behind(self, tail: str) -> str | None:
         """Return the module that `warp.<tail>` stands for, or None if no plugin claims it.
@@ -103,26 +136,56 @@ class PluginHost:
         """Return the function that wraps foreign arrays of a type, or None; asks the plugins once per type."""
         if array_type not in self._adapters:
             self.load()
-            self._adapters[array_type] = self._manager.hook.warp_array_adapter(array_type=array_type)
+            adapter = self._manager.hook.warp_array_adapter(array_type=array_type)
+            for bridge in self._loaded_bridges() if adapter is None else ():
+                if issubclass(array_type, bridge.tensor_types):
+                    adapter = derive(bridge)[f"from_{bridge.name}"]
+                    break
+            self._adapters[array_type] = adapter
         return self._adapters[array_type]
 
     def device_alias(self, device: object) -> str | None:
         """Return the Warp name of a foreign device object, or None."""
         self.load()
         name: str | None = self._manager.hook.warp_device_alias(device=device)
+        for bridge in self._loaded_bridges() if name is None else ():
+            if isinstance(device, bridge.device_types):
+                return bridge.device_from(device)
         return name
 
     def dtype_alias(self, dtype: object) -> type | None:
         """Return the Warp scalar type of a foreign data type, or None."""
         self.load()
         scalar: type | None = self._manager.hook.warp_dtype_alias(dtype=dtype)
+        for bridge in self._loaded_bridges() if scalar is None else ():
+            found = bridge.dtypes_from.get(dtype)
+            if found is not None:
+                return found
         return scalar
 
     def stream_alias(self, stream: object) -> int | None:
         """Return the native handle of a foreign stream object, or None."""
         self.load()
         handle: int | None = self._manager.hook.warp_stream_alias(stream=stream)
+        for bridge in self._loaded_bridges() if handle is None else ():
+            if bridge.streams is not None and isinstance(stream, bridge.streams.types):
+                return bridge.streams.handle(stream)
         return handle
+
+    def _loaded_bridges(self) -> Iterator[Bridge]:
+        """Yield the bridges of the frameworks that are loaded; one that cannot be used is a warning, once."""
+        for framework, contributions in self._bridge_targets.items():
+            if framework not in sys.modules or len(contributions) > 1:
+                continue
+            if framework not in self._bridges:
+                try:
+                    self._bridges[framework] = self.bridge(framework)
+                except PluginError as error:
+                    self._bridges[framework] = None
+                    warnings.warn(str(error), PluginWarning, stacklevel=3)
+            bridge = self._bridges[framework]
+            if bridge is not None:
+                yield bridge
 
     def states(self) -> list[PluginState]:
         """Return the state of every plugin, found or official, sorted by name."""
@@ -183,13 +246,20 @@ class PluginHost:
         self._manager.register(plugin, name=name)
         try:
             self._manager.check_pending()
-            names = _contributions(self._manager.hook.warp_namespace, plugin, provider)
+            bridges = _contributions(self._manager.hook.warp_bridges, plugin, provider)
+            derived = {
+                name: Contribution(provider, found.target, framework)
+                for framework, found in bridges.items()
+                for name in bridge_functions(framework)
+            }
+            names = derived | _contributions(self._manager.hook.warp_namespace, plugin, provider)
             submodules = _contributions(self._manager.hook.warp_submodules, plugin, provider)
             _check_not_own({**names, **submodules})
         except BaseException:
             self._manager.unregister(name=name)
             raise
-        for table, new in ((self._names, names), (self._submodules, submodules)):
+        tables = ((self._names, names), (self._submodules, submodules), (self._bridge_targets, bridges))
+        for table, new in tables:
             for key, contribution in new.items():
                 table.setdefault(key, []).append(contribution)
 
@@ -207,6 +277,8 @@ class Contribution:
 
     provider: str
     target: str
+    framework: str | None = None
+    """The framework whose bridge, at the target, the name is derived from."""
 
 
 @dataclass(frozen=True)
@@ -237,6 +309,11 @@ def contributed_names() -> list[str]:
 def contributions() -> list[tuple[str, str]]:
     """Return the contributed names and submodules with their targets, sorted."""
     return _HOST.contributions()
+
+
+def bridges() -> list[tuple[str, str]]:
+    """Return the frameworks that have a bridge and where it lives, sorted."""
+    return _HOST.bridges()
 
 
 def array_adapter(array_type: type) -> Callable[[Any], Any] | None:

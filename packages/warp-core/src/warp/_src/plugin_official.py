@@ -16,15 +16,16 @@ _BRIDGE_FUNCTIONS: Final = (
 )
 
 
-def _bridge(framework: str) -> tuple[str, ...]:
+def bridge_functions(framework: str) -> tuple[str, ...]:
+    """Return the public names of the functions that a bridge gives."""
     return tuple(pattern.format(framework) for pattern in _BRIDGE_FUNCTIONS)
 
 
 OFFICIAL_NAMES: Final[dict[str, tuple[str, ...]]] = {
     "autograd": ("Tape", "autograd"),
-    "torch": _bridge("torch"),
-    "jax": (*_bridge("jax"), "jax_experimental", "jax_kernel", "jax_callable"),
-    "paddle": _bridge("paddle"),
+    "torch": bridge_functions("torch"),
+    "jax": (*bridge_functions("jax"), "jax_experimental", "jax_kernel", "jax_callable"),
+    "paddle": bridge_functions("paddle"),
 }
 """Names by the plugin that provides them; the plugin's name is also the extra of warp-core that installs it."""
 

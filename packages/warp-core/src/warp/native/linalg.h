@@ -34,12 +34,35 @@ WP_COMPONENTS(tensor_strong_products, (const X& adj, const X& a), strong_mul<T>(
 WP_COMPONENTS(tensor_strong_div, (const X& adj, WP_SCALAR_OF(X) s), strong_div<T>(adj.c[i], s))
 WP_COMPONENTS(tensor_strong_quotients, (const X& adj, const X& a), strong_div<T>(adj.c[i], a.c[i]))
 WP_COMPONENTS(tensor_select_lt, (const X& a, const X& b, const X& x, const X& y), (a.c[i] < b.c[i] ? x.c[i] : y.c[i]))
+WP_COMPONENTS(tensor_mod, (const X& a, const X& b), mod<T>(a.c[i], b.c[i]))
+WP_COMPONENTS(tensor_whole_quotients, (const X& a, const X& b), (-trunc<T>(a.c[i] / b.c[i])))
+WP_COMPONENTS(tensor_and, (const X& a, const X& b), (a.c[i] & b.c[i]))
+WP_COMPONENTS(tensor_or, (const X& a, const X& b), (a.c[i] | b.c[i]))
+WP_COMPONENTS(tensor_xor, (const X& a, const X& b), (a.c[i] ^ b.c[i]))
+WP_COMPONENTS(tensor_invert, (const X& a), (~a.c[i]))
+WP_COMPONENTS(tensor_shl, (const X& a, const X& b), shl<T>(a.c[i], b.c[i]))
+WP_COMPONENTS(tensor_shr, (const X& a, const X& b), shr<T>(a.c[i], b.c[i]))
 #undef WP_SCALAR_OF
 #undef WP_COMPONENTS
 
 template <class X> WP_FN bool tensor_eq(const X& a, const X& b) {
     bool result = true;
     for (int i = 0; i < X::length; ++i) result = result && a.c[i] == b.c[i];
+    return result;
+}
+template <class X> WP_FN bool tensor_is_finite(const X& a) {
+    bool result = true;
+    for (int i = 0; i < X::length; ++i) result = result && isfinite(a.c[i]);
+    return result;
+}
+template <class X> WP_FN bool tensor_has_nan(const X& a) {
+    bool result = false;
+    for (int i = 0; i < X::length; ++i) result = result || isnan(a.c[i]);
+    return result;
+}
+template <class X> WP_FN bool tensor_has_inf(const X& a) {
+    bool result = false;
+    for (int i = 0; i < X::length; ++i) result = result || isinf(a.c[i]);
     return result;
 }
 template <class X> WP_FN bool tensor_is_zero(const X& a) {

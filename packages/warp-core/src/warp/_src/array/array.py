@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from warp._src.array import copying
+from warp._src.array import copying, dlpack_export
 from warp._src.array.convert import as_values
 from warp._src.array.core import ArrayCore, fill_slots
 from warp._src.array.elements import (
@@ -125,11 +125,18 @@ class array(ArrayCore):  # noqa: N801 - the name users know
             return converted
         return self._values.copy() if copy else self.numpy()
 
-    def __dlpack__(self, **options: Any) -> Any:
-        return self._values.__dlpack__(**options)
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        return dlpack_export.export(self, stream, max_version, dl_device, copy)
 
-    def __dlpack_device__(self) -> Any:
-        return self._values.__dlpack_device__()
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return dlpack_export.device_of(self.device)
 
     def list(self) -> HostList:
         """Return the elements in row-major order as Python numbers, tensors or struct instances."""

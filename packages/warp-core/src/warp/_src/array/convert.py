@@ -10,7 +10,7 @@ import numpy as np
 from warp._src.array.elements import ElementLayout, element_layout, infer_element_layout
 from warp._src.array.memory import Values
 from warp._src.types.arrays import MAX_DIMENSIONS
-from warp._src.types.scalars import Scalar
+from warp._src.types.scalars import Scalar, bfloat16
 from warp._src.types.struct_type import StructInstance, StructType
 from warp._src.types.tensor_base import Tensor
 from warp.errors import ArgumentError
@@ -29,13 +29,18 @@ def as_values(data: Any, dtype: Any, shape: tuple[int, ...] | None, copy: bool) 
         element = element_layout(inferred)
     else:
         element = infer_element_layout(source)
-    values = _convert(source, element, copy or not isinstance(data, np.ndarray))
-    values = _split_elements(values, element, shape)
+    values = _convert(source, element, copy or not _shares_memory(data))
+    values = split_elements(values, element, shape)
     if shape is not None and values.shape != shape + element.shape:
         values = _reshape(values, shape + element.shape, copy, f"data of shape {source.shape}", shape)
     if values.ndim - len(element.shape) > MAX_DIMENSIONS:
         raise ArgumentError(f"data has {values.ndim - len(element.shape)} dimensions, at most {MAX_DIMENSIONS} allowed")
     return values, element, keep
+
+
+def _shares_memory(data: Any) -> bool:
+    """Tell whether NumPy sees the memory of `data` itself; what has only `__array__` may give a copy of it."""
+    return isinstance(data, (np.ndarray, bytearray, memoryview)) or hasattr(data, "__array_interface__")
 
 
 def _to_numpy(data: Any, dtype: Any) -> tuple[Values, Any, object]:
@@ -47,6 +52,8 @@ def _to_numpy(data: Any, dtype: Any) -> tuple[Values, Any, object]:
         data = [data]
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes, bytearray)):
         return _from_sequence(data, dtype)
+    if hasattr(data, "__cuda_array_interface__"):
+        raise ArgumentError(f"data: the {type(data).__qualname__} is in the memory of a CUDA device, not of the host")
     if hasattr(data, "__array_interface__") or hasattr(data, "__array__") or hasattr(data, "__dlpack__"):
         return np.asarray(data), None, None
     if isinstance(data, (bytearray, memoryview)):
@@ -62,7 +69,7 @@ def _from_sequence(data: Sequence[Any], dtype: Any) -> tuple[Values, Any, object
         return _from_structs(data, dtype if isinstance(dtype, StructType) else first._struct_type)
     inferred = type(first) if isinstance(first, (Tensor, Scalar)) else None
     if isinstance(first, Tensor) and all(type(value) is inferred for value in data):
-        flat = np.array([number for value in data for number in value.values], first.scalar.dtype)
+        flat = np.array([first.scalar.encode(n) for value in data for n in value.values], first.scalar.dtype)
         return flat.reshape(len(data), *first.shape), inferred, None
     if not isinstance(data, (list, tuple)):
         data = list(data)
@@ -88,6 +95,11 @@ def _from_structs(data: Sequence[Any], dtype: StructType) -> tuple[Values, Any, 
 
 
 def _convert(source: Values, element: ElementLayout, copy: bool) -> Values:
+    scalar = getattr(element.dtype, "scalar", element.dtype)
+    if scalar is bfloat16 and source.dtype != element.scalar:
+        if not copy:
+            raise ArgumentError(f"data: NumPy type {source.dtype} is not bfloat16, whose bits NumPy sees as uint16")
+        return bfloat16.encode_array(source)
     if source.dtype == element.scalar:
         return np.array(source, order="C") if copy else source
     if not copy:
@@ -100,7 +112,7 @@ def _convert(source: Values, element: ElementLayout, copy: bool) -> Values:
         return source.astype(element.scalar, order="C")
 
 
-def _split_elements(values: Values, element: ElementLayout, shape: tuple[int, ...] | None) -> Values:
+def split_elements(values: Values, element: ElementLayout, shape: tuple[int, ...] | None) -> Values:
     """Give `values` the trailing dimensions of an element."""
     inner = element.shape
     if not inner:

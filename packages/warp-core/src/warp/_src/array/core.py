@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import numpy as np
 
@@ -20,6 +21,22 @@ if TYPE_CHECKING:
 
 FLAG_READONLY: Final = 1
 _DESCRIPTOR: Final = struct.Struct("=QQ4q4q4qii")
+
+
+class TensorLink(Protocol):
+    """A foreign tensor of the same memory as an array."""
+
+    def gradient(self) -> object:
+        """Return the gradient that the tensor has now, or None if the array has its own."""
+
+    def wrap(self, gradient: Any) -> array:
+        """Return the tensor's gradient as an array."""
+
+    def source_of(self, gradient: array) -> object:
+        """Return the tensor's gradient if that is what was assigned as the array's; else share gradients no more."""
+
+    def note_write(self) -> None:
+        """Tell the tensor's framework that its memory is written."""
 
 
 class ArrayCore:
@@ -43,6 +60,7 @@ class ArrayCore:
         "is_contiguous",
         "is_read",
         "is_written",
+        "link",
         "ndim",
         "owner",
         "pinned",
@@ -56,7 +74,7 @@ class ArrayCore:
     _derive: Callable[[array], array] | None
     _descriptor: bytes | None
     _grad: array | None
-    _grad_source: array | None
+    _grad_source: object
     _packed_grad: array | None
     _parent: array | None
     _requires_grad: bool | None
@@ -75,6 +93,8 @@ class ArrayCore:
     """Address of the first element."""
     device: Device
     pinned: bool
+    link: TensorLink | None
+    """The foreign tensor that the array shares its memory or gradient with."""
     is_contiguous: bool
     owner: object
     """What keeps the memory alive besides the array itself."""
@@ -88,10 +108,20 @@ class ArrayCore:
     """Whether `mark_write` was called."""
 
     @classmethod
-    def wrap(cls, values: Values, element: ElementLayout, device: Device, requires_grad: bool = False) -> array:
-        """Make an array of a NumPy array that has the element's type and trailing dimensions."""
+    def wrap(
+        cls,
+        values: Values,
+        element: ElementLayout,
+        device: Device,
+        requires_grad: bool = False,
+        address: int | None = None,
+    ) -> array:
+        """Make an array of a NumPy array that has the element's type and trailing dimensions.
+
+        `address`, that of the first element, saves asking NumPy for it.
+        """
         made = cast("array", object.__new__(cls))
-        fill_slots(made, values, element, device)
+        fill_slots(made, values, element, device, address)
         made._requires_grad = requires_grad
         return made
 
@@ -130,6 +160,11 @@ class ArrayCore:
             return None
         grad = self._grad
         parent = self._parent
+        if self.link is not None:
+            shared = self.link.gradient()
+            if shared is not None and shared is not self._grad_source:
+                grad = self.link.wrap(shared)
+                self._set_grad(grad, shared)
         if self._derive is not None and parent is not None and parent.requires_grad:
             source = parent.grad
             if source is not None and (
@@ -156,9 +191,9 @@ class ArrayCore:
         if value.device is not self.device:
             raise ArgumentError(f"grad is on device {value.device}, its array on {self.device}")
         self._requires_grad = True
-        self._set_grad(value, None)
+        self._set_grad(value, None if self.link is None else self.link.source_of(value))
 
-    def _set_grad(self, grad: array, source: array | None) -> None:
+    def _set_grad(self, grad: array, source: object) -> None:
         self._grad = grad
         self._grad_source = source
         self._descriptor = None
@@ -181,7 +216,7 @@ class ArrayCore:
 
     def descriptor(self) -> bytes:
         """Return the C descriptor (`wp_array` of native/abi.h, 120 bytes); the same object while the gradient is."""
-        if self._descriptor is not None and self._parent is None:
+        if self._descriptor is not None and self._parent is None and self.link is None:
             return self._descriptor
         grad = self.grad
         if self._descriptor is not None and grad is self._packed_grad:
@@ -196,6 +231,12 @@ class ArrayCore:
         packed = _DESCRIPTOR.pack(self.ptr, address, *shape, *strides, *grad_strides, self.ndim, flags)
         self._descriptor = packed
         return packed
+
+    def note_write(self) -> None:
+        """Tell the framework that shares the memory, if there is one, that the memory is about to be written."""
+        link = self.link if self._parent is None else self.root().link
+        if link is not None:
+            link.note_write()
 
     def allocation(self) -> tuple[int, int]:
         """Return the addresses of the block of memory that the array lies in."""
@@ -220,7 +261,9 @@ class ArrayCore:
         return found
 
 
-def fill_slots(made: ArrayCore, values: Values, element: ElementLayout, device: Device) -> None:
+def fill_slots(
+    made: ArrayCore, values: Values, element: ElementLayout, device: Device, address: int | None = None
+) -> None:
     """Describe the memory of a new array that has no gradient and is no view yet."""
     inner = len(element.shape)
     shape, strides = values.shape, values.strides
@@ -232,8 +275,8 @@ def fill_slots(made: ArrayCore, values: Values, element: ElementLayout, device: 
     made.shape = shape
     made.ndim = len(shape)
     made.device = device
-    made.ptr = pointer = values.__array_interface__["data"][0]
-    made.owner = made.storage = made._grad = made._grad_source = None
+    made.ptr = pointer = values.__array_interface__["data"][0] if address is None else address
+    made.owner = made.storage = made._grad = made._grad_source = made.link = None
     made._parent = made._derive = made._descriptor = made._packed_grad = None
     made.pinned = made.is_read = made.is_written = made._retain_grad = False
     if values.flags.c_contiguous:
@@ -246,4 +289,4 @@ def fill_slots(made: ArrayCore, values: Values, element: ElementLayout, device: 
         made.is_contiguous = False
         low, high = reach(shape, strides, element.size)
         made.bounds = (pointer + low, pointer + high)
-        made.size = int(np.prod(shape))
+        made.size = math.prod(shape)

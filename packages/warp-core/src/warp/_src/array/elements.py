@@ -121,8 +121,8 @@ def host_element(layout: ElementLayout, value: Any) -> Any:
     if isinstance(dtype, StructType):
         return dtype.from_numpy_value(value)
     if layout.shape:
-        return dtype.from_numbers(np.asarray(value).ravel().tolist())
-    return value.item()
+        return dtype.from_numbers(map(dtype.scalar.decode, np.asarray(value).ravel().tolist()))
+    return dtype.decode(value.item())
 
 
 def numpy_element(layout: ElementLayout, value: object, name: str) -> Any:
@@ -146,7 +146,7 @@ def numpy_element(layout: ElementLayout, value: object, name: str) -> Any:
 def _scalar_value(scalar: type[Scalar], value: object) -> Any:
     if scalar.kind != "f" and isinstance(value, (float, np.floating)) and float(value).is_integer():
         value = int(value)
-    return scalar.coerce(value)
+    return scalar.encode(scalar.coerce(value))
 
 
 def dtype_of_value(value: object) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 from warp._src.array.memory import Values
 from warp._src.recording.accumulate import accumulate, clear
-from warp._src.recording.recorder import Recordable, caller_location, current_recorder
+from warp._src.recording.recorder import DirectionOf, Recordable, caller_location, current_recorder
 
 if TYPE_CHECKING:
     from warp._src.array.array import array
@@ -62,6 +62,20 @@ class CopyEvent(Recordable):
             if self._source.positions is not None:
                 self._source.write(source._values, current)
 
+    def run_tangent(self, direction_of: DirectionOf) -> None:
+        """Copy the tangents."""
+        along = self._along(direction_of)
+        along._target.write(along._target.array._values, along._source.read(along._source.array._values))
+
+    def run_adjoint_tangent(self, direction_of: DirectionOf) -> None:
+        """Move the gradients, and those of the directions in the same way."""
+        self.run_adjoint()
+        self._along(direction_of).run_adjoint()
+
+    def _along(self, direction_of: DirectionOf) -> CopyEvent:
+        target, source = (part._replace(array=direction_of(part.array)) for part in (self._target, self._source))
+        return CopyEvent(target, source, self.detaches)
+
 
 class FillEvent(Recordable):
     """New contents from the host: the gradient of the old ones ends here."""
@@ -78,3 +92,12 @@ class FillEvent(Recordable):
         gradient = self.writes[0].grad
         if gradient is not None:
             clear(gradient.numpy())
+
+    def run_tangent(self, direction_of: DirectionOf) -> None:
+        """Clear the tangents."""
+        clear(direction_of(self.writes[0]).numpy())
+
+    def run_adjoint_tangent(self, direction_of: DirectionOf) -> None:
+        """Clear the gradient and that of the direction."""
+        self.run_adjoint()
+        clear(direction_of(self.writes[0]).grad.numpy())

@@ -33,6 +33,37 @@ class ForeignMemory:
             weakref.finalize(self, deleter, address, size)
 
 
+class _Interface:
+    """Something for NumPy to wrap, which keeps the memory's owner alive."""
+
+    __slots__ = ("__array_interface__", "owner")
+
+
+def values_at(
+    address: int,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...] | None,
+    scalar: np.dtype[Any],
+    owner: object,
+    readonly: bool = False,
+) -> Values:
+    """Return scalars at an address as a NumPy array that keeps `owner` alive; strides are in bytes."""
+    if 0 in shape:
+        values = np.empty(shape, scalar)
+        values.flags.writeable = not readonly
+        return values
+    memory = _Interface()
+    memory.owner = owner
+    memory.__array_interface__ = {
+        "version": 3,
+        "data": (address, readonly),
+        "shape": shape,
+        "strides": strides,
+        "typestr": scalar.str,
+    }
+    return np.asarray(memory)
+
+
 def address_of(values: Values) -> int:
     """Return the address of a NumPy array's first element."""
     return int(values.__array_interface__["data"][0])

@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 NATIVE_DIRECTORY: Final = Path(__file__).resolve().parents[2] / "native"
-_RUNTIME_INCLUDES: Final = ("abi.h", "freestanding.h")
+_RUNTIME_INCLUDES: Final = ("abi.h", "freestanding.h", "dlpack.h")
 
 
 def build_object(

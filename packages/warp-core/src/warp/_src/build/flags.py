@@ -78,11 +78,11 @@ _PLATFORM: Final[dict[tuple[Family, str], tuple[str, ...]]] = {
     ("zig", "macos-x86_64"): ("-target", "x86_64-macos"),
     ("zig", "macos-aarch64"): ("-target", "aarch64-macos"),
     ("clang", "linux-x86_64"): (),
-    ("clang", "linux-aarch64"): ("-mno-outline-atomics"),
+    ("clang", "linux-aarch64"): ("-mno-outline-atomics",),
     ("clang", "macos-x86_64"): ("-Wl,-undefined,dynamic_lookup",),
     ("clang", "macos-aarch64"): ("-Wl,-undefined,dynamic_lookup",),
     ("gcc", "linux-x86_64"): (),
-    ("gcc", "linux-aarch64"): ("-mno-outline-atomics"),
+    ("gcc", "linux-aarch64"): ("-mno-outline-atomics",),
 }
 _OPTIMISE: Final[dict[tuple[Family, Mode], tuple[str, ...]]] = {
     ("zig", "release"): ("-O2",),

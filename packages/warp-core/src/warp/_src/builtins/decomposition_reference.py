@@ -6,11 +6,15 @@ agree where the decomposition is unique but for them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from warp._src.builtins.reference import Array
+from warp._src.ir.dual import Dual
+
+_STEP = 1e-6
 
 GAP = 1e-6
 """Relative gap below which singular values or eigenvalues count as equal in adjoints."""
@@ -31,6 +35,29 @@ def _typed(source: Array, *results: Array) -> tuple[Array, ...]:
     return tuple(np.ascontiguousarray(result).astype(source.dtype) for result in results)
 
 
+def with_duals(function: Callable[[Array], tuple[Array, ...]]) -> Callable[[Array], tuple[Array, ...]]:
+    """Extend a decomposition to dual numbers, whose derivatives are taken by central differences."""
+
+    def reference(a: Array) -> tuple[Array, ...]:
+        if a.dtype != object:
+            return function(a)
+        values = np.array([x.value for x in a.flat]).reshape(a.shape)
+        count = max(np.size(x.d) for x in a.flat)
+        slopes = np.array([np.broadcast_to(x.d, count) for x in a.flat]).reshape(*a.shape, count)
+        ends = [[function(values + step * slopes[..., k]) for step in (_STEP, -_STEP)] for k in range(count)]
+        found = []
+        for number, result in enumerate(function(values)):
+            d = np.stack([(high[number] - low[number]) / (2 * _STEP) for high, low in ends], axis=-1)
+            duals = np.empty(result.shape, dtype=object)
+            for index in np.ndindex(result.shape):
+                duals[index] = Dual(result[index], d[index])
+            found.append(duals)
+        return tuple(found)
+
+    return reference
+
+
+@with_duals
 def svd3(a: Array) -> tuple[Array, ...]:
     """Give U, sigma and V with rotations U and V; the last singular value has the sign of the determinant."""
     wide = a.astype(float)
@@ -42,6 +69,7 @@ def svd3(a: Array) -> tuple[Array, ...]:
     return _typed(a, u, sigma, v)
 
 
+@with_duals
 def svd2(a: Array) -> tuple[Array, ...]:
     """Give U, sigma and V with a rotation V and singular values that are not negative."""
     wide = a.astype(float)
@@ -50,6 +78,7 @@ def svd2(a: Array) -> tuple[Array, ...]:
     return _typed(a, u * np.sum(v * vt.T, axis=0).round(), sigma, v)
 
 
+@with_duals
 def qr3(a: Array) -> tuple[Array, ...]:
     """Give a rotation Q and R, whose first two diagonal elements are not negative."""
     q, r = np.linalg.qr(a.astype(float))
@@ -58,6 +87,7 @@ def qr3(a: Array) -> tuple[Array, ...]:
     return _typed(a, q * signs, r * signs[:, None])
 
 
+@with_duals
 def eig3(a: Array) -> tuple[Array, ...]:
     """Give a rotation Q of eigenvectors and the eigenvalues of the symmetric part, largest first."""
     wide = a.astype(float)
@@ -104,7 +134,7 @@ def qr_adjoint(q: Array, r: Array, adj_q: Array, adj_r: Array) -> Any:
     m = r @ np.triu(adj_r).T - adj_q.T @ q
     lower = np.tril(m)
     copied = lower + np.tril(m, -1).T
-    return np.linalg.solve(r, (adj_q + q @ copied).T).T.astype(dtype)
+    return np.linalg.solve(np.triu(r), (adj_q + q @ copied).T).T.astype(dtype)
 
 
 __all__ = ["GAP", "eig3", "eig_adjoint", "qr3", "qr_adjoint", "svd2", "svd3", "svd_adjoint"]

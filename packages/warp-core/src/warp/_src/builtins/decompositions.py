@@ -3,9 +3,11 @@
 Computed in float32 for float16 and by Jacobi rotations or Gram-Schmidt. Signs of vectors are fixed: the largest element
 of each column of V or Q but the last is positive, and the last one makes a rotation. Values are sorted, largest first.
 
-Adjoints divide by the differences between singular values, or eigenvalues. Where two are equal within a relative 1e-6 the
-vectors are not unique and the term is left out: functions of the values, and of U V^T, keep their right gradients.
+Adjoints divide by the differences between singular values, or eigenvalues. Where two are equal within a relative 1e-6
+the vectors are not unique and the term is left out: functions of the values, and of U V^T, keep their right gradients.
 """
+
+# ruff: noqa: N803 - mathematics has these names, and callers use them as keywords
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from warp._src.builtins.patterns import F, L, Mat, Three, Two, Vec
 from warp._src.builtins.reference import Array
 from warp._src.builtins.rules import INTERNAL
 
-GROUP = "Matrix math"
+GROUP = "Decompositions"
 
 
 def _has_distinct_values(matrix: Array) -> bool:
@@ -71,11 +73,7 @@ _ZERO: dict[str, AdjointRule] = {
 
 def _of_first(function: Any) -> Any:
     """Make the reference of an overload that writes to its arguments after the first."""
-
-    def written(A: Array, *outputs: Any) -> Any:
-        return function(A)
-
-    return written
+    return lambda A, *outputs: function(A)
 
 
 @builtin(
@@ -222,6 +220,7 @@ def svd_adjoint(
     adjoint=INTERNAL,
     reference=reference.qr_adjoint,
     group=GROUP,
+    sampling=Sampling(condition=lambda q, r, adj_q, adj_r: float(np.min(np.abs(np.diag(r)))) > 0.5),
     internal=True,
 )
 def qr_adjoint(

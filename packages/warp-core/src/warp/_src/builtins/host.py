@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 
 from warp._src.builtins import (
+    angles,
+    bits,
+    checks,
     decompositions,
     intrinsics,
     linalg,
@@ -18,10 +21,12 @@ from warp._src.builtins import (
     norms,
     operators,
     random,
+    rigid,
     rotation,
     rounding,
     scalar,
     selection,
+    spatial,
     special,
     strong,
     tensor_operators,
@@ -125,6 +130,11 @@ _FAMILIES = (
     special,
     norms,
     decompositions,
+    angles,
+    rigid,
+    spatial,
+    bits,
+    checks,
 )
 
 PUBLIC: dict[str, Callable[..., Any]] = {

@@ -237,32 +237,34 @@ def outer(a: Vec[R, S], b: Vec[C, S]) -> Mat[R, C, S]:
 
 
 @builtin(
-    cpp="wp::skew({v})",
-    adjoint={"v": lambda adj: f.axial(adj)},
-    reference=lambda v: pack([v[0] * 0, -v[2], v[1], v[2], v[0] * 0, -v[0], -v[1], v[0], v[0] * 0], (3, 3)),
+    cpp="wp::skew({vec})",
+    adjoint={"vec": lambda adj: f.axial(adj)},
+    reference=lambda vec: pack(
+        [vec[0] * 0, -vec[2], vec[1], vec[2], vec[0] * 0, -vec[0], -vec[1], vec[0], vec[0] * 0], (3, 3)
+    ),
     group=GROUP,
 )
-def skew(v: Vec[Three, F]) -> Mat[Three, Three, F]:
+def skew(vec: Vec[Three, F]) -> Mat[Three, Three, F]:
     """Make the matrix that a cross product with `v` multiplies by."""
 
 
 @builtin(
-    cpp="wp::spatial_half<0>({v})",
-    adjoint={"v": lambda adj: f.spatial_join(adj, adj.zero())},
-    reference=lambda v: v[:3].copy(),
+    cpp="wp::spatial_half<0>({svec})",
+    adjoint={"svec": lambda adj: f.spatial_join(adj, adj.zero())},
+    reference=lambda svec: svec[:3].copy(),
     group="Spatial math",
 )
-def spatial_top(v: Vec[Six, F]) -> Vec[Three, F]:
+def spatial_top(svec: Vec[Six, F]) -> Vec[Three, F]:
     """First three components of a spatial vector."""
 
 
 @builtin(
-    cpp="wp::spatial_half<3>({v})",
-    adjoint={"v": lambda adj: f.spatial_join(adj.zero(), adj)},
-    reference=lambda v: v[3:].copy(),
+    cpp="wp::spatial_half<3>({svec})",
+    adjoint={"svec": lambda adj: f.spatial_join(adj.zero(), adj)},
+    reference=lambda svec: svec[3:].copy(),
     group="Spatial math",
 )
-def spatial_bottom(v: Vec[Six, F]) -> Vec[Three, F]:
+def spatial_bottom(svec: Vec[Six, F]) -> Vec[Three, F]:
     """Last three components of a spatial vector."""
 
 

@@ -12,7 +12,7 @@ from warp._src.builtins.rules import INTERNAL
 
 GROUP = "Matrix math"
 
-_REGULAR = Sampling(condition=lambda m: abs(float(determinant_of(m))) > 0.3)
+REGULAR = Sampling(condition=lambda m: abs(float(determinant_of(m))) > 0.3)
 
 
 def cofactors(m: Array) -> Array:
@@ -64,63 +64,63 @@ def _diagonal(v: Array, shape: tuple[int, int]) -> Array:
 
 
 @builtin(
-    cpp="wp::transpose({m})",
-    adjoint={"m": lambda adj: f.transpose(adj)},
-    reference=lambda m: m.T.copy(),
+    cpp="wp::transpose({a})",
+    adjoint={"a": lambda adj: f.transpose(adj)},
+    reference=lambda a: a.T.copy(),
     group=GROUP,
 )
-def transpose(m: Mat[R, C, S]) -> Mat[C, R, S]:
+def transpose(a: Mat[R, C, S]) -> Mat[C, R, S]:
     """Swap rows and columns."""
 
 
 @builtin(
-    cpp="wp::trace({m})",
-    adjoint={"m": lambda m, adj: f.scaled_identity(adj, m)},
-    reference=lambda m: total([m[i, i] for i in range(len(m))]),
+    cpp="wp::trace({a})",
+    adjoint={"a": lambda a, adj: f.scaled_identity(adj, a)},
+    reference=lambda a: total([a[i, i] for i in range(len(a))]),
     group=GROUP,
 )
-def trace(m: Mat[N, N, S]) -> S:
+def trace(a: Mat[N, N, S]) -> S:
     """Sum of the diagonal."""
 
 
 @builtin(
-    cpp="wp::diag({v})",
-    adjoint={"v": lambda adj: f.get_diag(adj)},
-    reference=lambda v: _diagonal(v, (v.size, v.size)),
+    cpp="wp::diag({vec})",
+    adjoint={"vec": lambda adj: f.get_diag(adj)},
+    reference=lambda vec: _diagonal(vec, (vec.size, vec.size)),
     group=GROUP,
 )
-def diag(v: Vec[N, S]) -> Mat[N, N, S]:
+def diag(vec: Vec[N, S]) -> Mat[N, N, S]:
     """Matrix with the given diagonal and 0 elsewhere."""
 
 
 @builtin(
-    cpp="wp::get_diag({m})",
-    adjoint={"m": lambda adj: f.diag(adj)},
-    reference=lambda m: pack(m[i, i] for i in range(len(m))),
+    cpp="wp::get_diag({mat})",
+    adjoint={"mat": lambda adj: f.diag(adj)},
+    reference=lambda mat: pack(mat[i, i] for i in range(len(mat))),
     group=GROUP,
 )
-def get_diag(m: Mat[N, N, S]) -> Vec[N, S]:
+def get_diag(mat: Mat[N, N, S]) -> Vec[N, S]:
     """Diagonal of a square matrix."""
 
 
 @builtin(
-    cpp="wp::determinant({m})",
-    adjoint={"m": lambda m, adj: adj * f.cofactor(m)},
+    cpp="wp::determinant({a})",
+    adjoint={"a": lambda a, adj: adj * f.cofactor(a)},
     reference=determinant_of,
     group=GROUP,
 )
-def determinant(m: Mat[L, L, F]) -> F:
+def determinant(a: Mat[L, L, F]) -> F:
     """Determinant of a matrix of size 2, 3 or 4."""
 
 
 @builtin(
-    cpp="wp::inverse({m})",
-    adjoint={"m": lambda ret, adj: -f.mul(f.mul(f.transpose(ret), adj), f.transpose(ret))},
+    cpp="wp::inverse({a})",
+    adjoint={"a": lambda ret, adj: -f.mul(f.mul(f.transpose(ret), adj), f.transpose(ret))},
     reference=inverse_of,
     group=GROUP,
-    sampling=_REGULAR,
+    sampling=REGULAR,
 )
-def inverse(m: Mat[L, L, F]) -> Mat[L, L, F]:
+def inverse(a: Mat[L, L, F]) -> Mat[L, L, F]:
     """Inverse of a matrix of size 2, 3 or 4; 0 if the determinant is 0."""
 
 
@@ -152,4 +152,4 @@ def axial(m: Mat[Three, Three, F]) -> Vec[Three, F]:
     """Adjoint of `skew`: twice the axial vector of a matrix."""
 
 
-__all__ = ["GROUP", "cofactors", "determinant_of", "inverse_of"]
+__all__ = ["GROUP", "REGULAR", "cofactors", "determinant_of", "inverse_of"]

@@ -17,11 +17,12 @@ from warp._src.types.scalars import float32
 GROUP = "Quaternion math"
 
 
-_ROTATIONS = Sampling(condition=lambda m: bool(_is_safe_matrix(m)))
+_ROTATIONS = Sampling(condition=lambda m: bool(is_safe_matrix(m)))
 _SLERP_SAMPLES = Sampling(ranges={"t": (0.1, 0.9)}, condition=lambda a, b, t: _is_safe_pair(a, b))
 
 
-def _is_safe_matrix(m: Any) -> bool:
+def is_safe_matrix(m: Any) -> bool:
+    """Tell whether a small change of a matrix does not change by which case its quaternion is found."""
     diagonal = np.sort([m[0, 0], m[1, 1], m[2, 2]])
     return abs(float(np.sum(diagonal))) > 0.1 and diagonal[2] - diagonal[1] > 0.1
 
@@ -45,7 +46,7 @@ def _axis_angle_by_angle(axis: Expr, angle: Expr, adj: Expr) -> Expr:
     return (vector - adj[3] * f.sin(half)) * 0.5
 
 
-def _matrix_adjoint(q: Expr, adj: Expr) -> Expr:
+def matrix_adjoint(q: Expr, adj: Expr) -> Expr:
     """Adjoint of (2 w^2 - 1) I + 2 w skew(u) + 2 u u^T."""
     u, w, axial = f.quat_vector(q), q[3], f.axial(adj)
     vector = axial * w + f.mul(f.add(adj, f.transpose(adj)), u)
@@ -53,7 +54,8 @@ def _matrix_adjoint(q: Expr, adj: Expr) -> Expr:
     return f.quat_join(vector * 2.0, real * 2.0)
 
 
-def _from_matrix_adjoint(m: Expr, ret: Expr, adj: Expr) -> Expr:
+def from_matrix_adjoint(m: Expr, ret: Expr, adj: Expr) -> Expr:
+    """Adjoint of the quaternion `ret` of a rotation matrix."""
     scaled = f.quat_unscaled_from_matrix(m)
     return f.quat_unscaled_from_matrix_adjoint(m, normalized_adjoint(f.length(scaled), ret, adj))
 
@@ -157,56 +159,59 @@ def mul_quats(a: Quat[F], b: Quat[F]) -> Quat[F]:
 
 
 @builtin(
-    cpp="wp::quat_rotate({q}, {v})",
-    adjoint={"q": rotation_adjoint, "v": lambda q, adj: f.quat_rotate_inv(q, adj)},
+    cpp="wp::quat_rotate({quat}, {vec})",
+    adjoint={
+        "quat": lambda quat, vec, adj: rotation_adjoint(quat, vec, adj),
+        "vec": lambda quat, adj: f.quat_rotate_inv(quat, adj),
+    },
     reference=reference.rotate,
     group=GROUP,
 )
-def quat_rotate(q: Quat[F], v: Vec[Three, F]) -> Vec[Three, F]:
+def quat_rotate(quat: Quat[F], vec: Vec[Three, F]) -> Vec[Three, F]:
     """Rotate a vector by a quaternion of length 1."""
 
 
 @builtin(
-    cpp="wp::quat_rotate(wp::quat_inverse({q}), {v})",
+    cpp="wp::quat_rotate(wp::quat_inverse({quat}), {vec})",
     adjoint={
-        "q": lambda q, v, adj: f.quat_inverse(rotation_adjoint(f.quat_inverse(q), v, adj)),
-        "v": lambda q, adj: f.quat_rotate(q, adj),
+        "quat": lambda quat, vec, adj: f.quat_inverse(rotation_adjoint(f.quat_inverse(quat), vec, adj)),
+        "vec": lambda quat, adj: f.quat_rotate(quat, adj),
     },
     reference=lambda q, v: reference.rotate(reference.conjugate(q), v),
     group=GROUP,
 )
-def quat_rotate_inv(q: Quat[F], v: Vec[Three, F]) -> Vec[Three, F]:
+def quat_rotate_inv(quat: Quat[F], vec: Vec[Three, F]) -> Vec[Three, F]:
     """Rotate a vector back by a quaternion of length 1."""
 
 
 @builtin(
-    cpp="wp::quat_inverse({q})",
-    adjoint={"q": lambda adj: f.quat_inverse(adj)},
+    cpp="wp::quat_inverse({quat})",
+    adjoint={"quat": lambda adj: f.quat_inverse(adj)},
     reference=reference.conjugate,
     group=GROUP,
 )
-def quat_inverse(q: Quat[F]) -> Quat[F]:
+def quat_inverse(quat: Quat[F]) -> Quat[F]:
     """Conjugate of a quaternion: the inverse rotation if its length is 1."""
 
 
 @builtin(
-    cpp="wp::quat_to_matrix({q})",
-    adjoint={"q": _matrix_adjoint},
+    cpp="wp::quat_to_matrix({quat})",
+    adjoint={"quat": lambda quat, adj: matrix_adjoint(quat, adj)},
     reference=reference.rotation_matrix,
     group=GROUP,
 )
-def quat_to_matrix(q: Quat[F]) -> Mat[Three, Three, F]:
+def quat_to_matrix(quat: Quat[F]) -> Mat[Three, Three, F]:
     """Rotation matrix of a quaternion of length 1."""
 
 
 @builtin(
-    cpp="wp::normalize(wp::quat_unscaled_from_matrix({m}))",
-    adjoint={"m": _from_matrix_adjoint},
+    cpp="wp::normalize(wp::quat_unscaled_from_matrix({mat}))",
+    adjoint={"mat": lambda mat, ret, adj: from_matrix_adjoint(mat, ret, adj)},
     reference=lambda m: reference.unit(reference.unscaled_from_matrix(m)),
     group=GROUP,
     sampling=_ROTATIONS,
 )
-def quat_from_matrix(m: Mat[Three, Three, F]) -> Quat[F]:
+def quat_from_matrix(mat: Mat[Three, Three, F]) -> Quat[F]:
     """Quaternion of length 1 of a rotation matrix."""
 
 
@@ -291,4 +296,4 @@ def quat_power_slope(q: Quat[F], t: F) -> Quat[F]:
     """Derivative of `quat_power` by t."""
 
 
-__all__ = ["GROUP", "rotation_adjoint"]
+__all__ = ["GROUP", "from_matrix_adjoint", "is_safe_matrix", "matrix_adjoint", "rotation_adjoint"]

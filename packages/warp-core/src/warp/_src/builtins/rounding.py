@@ -145,33 +145,33 @@ def nonzero(x: S) -> S:
     """Give 0 for x == 0, else 1."""
 
 
-@builtin(cpp="wp::isfinite({x})", adjoint=BOOLEAN, reference=np.isfinite, group=GROUP)
-def isfinite(x: F) -> bool_:
+@builtin(cpp="wp::isfinite({a})", adjoint=BOOLEAN, reference=np.isfinite, group=GROUP)
+def isfinite(a: F) -> bool_:
     """Tell whether `x` is neither infinite nor nan."""
 
 
-@builtin(cpp="wp::isnan({x})", adjoint=BOOLEAN, reference=np.isnan, group=GROUP)
-def isnan(x: F) -> bool_:
+@builtin(cpp="wp::isnan({a})", adjoint=BOOLEAN, reference=np.isnan, group=GROUP)
+def isnan(a: F) -> bool_:
     """Tell whether `x` is nan."""
 
 
-@builtin(cpp="wp::isinf({x})", adjoint=BOOLEAN, reference=np.isinf, group=GROUP)
-def isinf(x: F) -> bool_:
+@builtin(cpp="wp::isinf({a})", adjoint=BOOLEAN, reference=np.isinf, group=GROUP)
+def isinf(a: F) -> bool_:
     """Tell whether `x` is inf or -inf."""
 
 
-@builtin("isfinite", cpp="true", adjoint=BOOLEAN, reference=lambda x: np.bool_(True), group=GROUP)
-def isfinite_int(x: I) -> bool_:
+@builtin("isfinite", cpp="true", adjoint=BOOLEAN, reference=lambda a: np.bool_(True), group=GROUP)
+def isfinite_int(a: I) -> bool_:
     """Give True: an integer is always finite."""
 
 
-@builtin("isnan", cpp="false", adjoint=BOOLEAN, reference=lambda x: np.bool_(False), group=GROUP)
-def isnan_int(x: I) -> bool_:
+@builtin("isnan", cpp="false", adjoint=BOOLEAN, reference=lambda a: np.bool_(False), group=GROUP)
+def isnan_int(a: I) -> bool_:
     """Give False: an integer is never nan."""
 
 
-@builtin("isinf", cpp="false", adjoint=BOOLEAN, reference=lambda x: np.bool_(False), group=GROUP)
-def isinf_int(x: I) -> bool_:
+@builtin("isinf", cpp="false", adjoint=BOOLEAN, reference=lambda a: np.bool_(False), group=GROUP)
+def isinf_int(a: I) -> bool_:
     """Give False: an integer is never infinite."""
 
 

@@ -131,35 +131,35 @@ def max_vectors(a: Vec[N, S], b: Vec[N, S]) -> Vec[N, S]:
 
 @builtin(
     "min",
-    cpp="{v}.c[wp::argmin({v})]",
-    adjoint={"v": lambda v, adj: placed(v, adj, f.argmin(v))},
-    reference=lambda v: v[lowest(v)],
+    cpp="{a}.c[wp::argmin({a})]",
+    adjoint={"a": lambda a, adj: placed(a, adj, f.argmin(a))},
+    reference=lambda a: a[lowest(a)],
     group=VECTORS,
     sampling=_DISTINCT,
 )
-def min_of_vector(v: Vec[N, S]) -> S:
+def min_of_vector(a: Vec[N, S]) -> S:
     """Give the least component."""
 
 
 @builtin(
     "max",
-    cpp="{v}.c[wp::argmax({v})]",
-    adjoint={"v": lambda v, adj: placed(v, adj, f.argmax(v))},
-    reference=lambda v: v[highest(v)],
+    cpp="{a}.c[wp::argmax({a})]",
+    adjoint={"a": lambda a, adj: placed(a, adj, f.argmax(a))},
+    reference=lambda a: a[highest(a)],
     group=VECTORS,
     sampling=_DISTINCT,
 )
-def max_of_vector(v: Vec[N, S]) -> S:
+def max_of_vector(a: Vec[N, S]) -> S:
     """Give the greatest component."""
 
 
-@builtin(cpp="wp::argmin({v})", adjoint=INTEGER, reference=lambda v: np.uint32(lowest(v)), group=VECTORS)
-def argmin(v: Vec[N, S]) -> uint32:
+@builtin(cpp="wp::argmin({a})", adjoint=INTEGER, reference=lambda a: np.uint32(lowest(a)), group=VECTORS)
+def argmin(a: Vec[N, S]) -> uint32:
     """Index of the least component, of the first at a tie."""
 
 
-@builtin(cpp="wp::argmax({v})", adjoint=INTEGER, reference=lambda v: np.uint32(highest(v)), group=VECTORS)
-def argmax(v: Vec[N, S]) -> uint32:
+@builtin(cpp="wp::argmax({a})", adjoint=INTEGER, reference=lambda a: np.uint32(highest(a)), group=VECTORS)
+def argmax(a: Vec[N, S]) -> uint32:
     """Index of the greatest component, of the first at a tie."""
 
 
@@ -175,30 +175,30 @@ def clamp(x: S, low: S, high: S) -> S:
 
 
 @builtin(
-    cpp="({condition} ? {value_if_true} : {value_if_false})",
+    cpp="({cond} ? {value_if_true} : {value_if_false})",
     adjoint={
-        "value_if_true": lambda condition, adj: first_if(condition, adj),
-        "value_if_false": lambda condition, adj: first_unless(condition, adj),
+        "value_if_true": lambda cond, adj: first_if(cond, adj),
+        "value_if_false": lambda cond, adj: first_unless(cond, adj),
     },
     reference=choose,
     group=GROUP,
     bounded=True,
 )
-def where(condition: B, value_if_true: T, value_if_false: T) -> T:
+def where(cond: B, value_if_true: T, value_if_false: T) -> T:
     """Choose one of two values, which are both computed; an integer condition is true unless it is 0."""
 
 
 @builtin(
-    cpp="({condition} ? {value_if_true} : {value_if_false})",
+    cpp="({cond} ? {value_if_true} : {value_if_false})",
     adjoint={
-        "value_if_false": lambda condition, adj: first_unless(condition, adj),
-        "value_if_true": lambda condition, adj: first_if(condition, adj),
+        "value_if_false": lambda cond, adj: first_unless(cond, adj),
+        "value_if_true": lambda cond, adj: first_if(cond, adj),
     },
-    reference=lambda condition, value_if_false, value_if_true: choose(condition, value_if_true, value_if_false),
+    reference=lambda cond, value_if_false, value_if_true: choose(cond, value_if_true, value_if_false),
     group=GROUP,
     bounded=True,
 )
-def select(condition: B, value_if_false: T, value_if_true: T) -> T:
+def select(cond: B, value_if_false: T, value_if_true: T) -> T:
     """Choose one of two values. Deprecated: the order of its arguments surprises, use `where`."""
 
 

@@ -79,22 +79,22 @@ def transform_identity() -> Transf[float32]:
 
 
 @builtin(
-    cpp="wp::transform_get_translation({t})",
-    adjoint={"t": lambda t, adj: f.transform_join(adj, _rotation(t).zero())},
-    reference=lambda t: t[:3].copy(),
+    cpp="wp::transform_get_translation({xform})",
+    adjoint={"xform": lambda xform, adj: f.transform_join(adj, _rotation(xform).zero())},
+    reference=lambda xform: xform[:3].copy(),
     group=GROUP,
 )
-def transform_get_translation(t: Transf[F]) -> Vec[Three, F]:
+def transform_get_translation(xform: Transf[F]) -> Vec[Three, F]:
     """Translation of a transform."""
 
 
 @builtin(
-    cpp="wp::transform_get_rotation({t})",
-    adjoint={"t": lambda t, adj: f.transform_join(_translation(t).zero(), adj)},
-    reference=lambda t: t[3:].copy(),
+    cpp="wp::transform_get_rotation({xform})",
+    adjoint={"xform": lambda xform, adj: f.transform_join(_translation(xform).zero(), adj)},
+    reference=lambda xform: xform[3:].copy(),
     group=GROUP,
 )
-def transform_get_rotation(t: Transf[F]) -> Quat[F]:
+def transform_get_rotation(xform: Transf[F]) -> Quat[F]:
     """Rotation of a transform."""
 
 
@@ -120,68 +120,68 @@ def transform_multiply(a: Transf[F], b: Transf[F]) -> Transf[F]:
 
 
 @builtin(
-    cpp="wp::transform_inverse({t})",
-    adjoint={"t": _invert_adjoint},
+    cpp="wp::transform_inverse({xform})",
+    adjoint={"xform": lambda xform, adj: _invert_adjoint(xform, adj)},
     reference=invert_rigid,
     group=GROUP,
 )
-def transform_inverse(t: Transf[F]) -> Transf[F]:
+def transform_inverse(xform: Transf[F]) -> Transf[F]:
     """Inverse of a transform whose quaternion has length 1."""
 
 
 @builtin(
     "transform_point",
-    cpp="wp::transform_point({t}, {point})",
+    cpp="wp::transform_point({xform}, {point})",
     adjoint={
-        "t": lambda t, point, adj: f.transform_join(adj, rotation_adjoint(_rotation(t), point, adj)),
-        "point": lambda t, adj: f.quat_rotate_inv(_rotation(t), adj),
+        "xform": lambda xform, point, adj: f.transform_join(adj, rotation_adjoint(_rotation(xform), point, adj)),
+        "point": lambda xform, adj: f.quat_rotate_inv(_rotation(xform), adj),
     },
-    reference=lambda t, point: t[:3] + rotate(t[3:], point),
+    reference=lambda xform, point: xform[:3] + rotate(xform[3:], point),
     group=GROUP,
 )
-def transform_point_rigid(t: Transf[F], point: Vec[Three, F]) -> Vec[Three, F]:
+def transform_point_rigid(xform: Transf[F], point: Vec[Three, F]) -> Vec[Three, F]:
     """Rotate and translate a point."""
 
 
 @builtin(
     "transform_point",
-    cpp="wp::transform_affine({m}, {point}, {F}(1))",
+    cpp="wp::transform_affine({mat}, {point}, {F}(1))",
     adjoint={
-        "m": lambda point, adj: _affine_by_matrix(point, adj, 1.0),
-        "point": _affine_by_vector,
+        "mat": lambda point, adj: _affine_by_matrix(point, adj, 1.0),
+        "point": lambda mat, adj: _affine_by_vector(mat, adj),
     },
-    reference=lambda m, point: _affine(m, point, 1.0),
+    reference=lambda mat, point: _affine(mat, point, 1.0),
     group=GROUP,
 )
-def transform_point_matrix(m: Mat[Four, Four, F], point: Vec[Three, F]) -> Vec[Three, F]:
+def transform_point_matrix(mat: Mat[Four, Four, F], point: Vec[Three, F]) -> Vec[Three, F]:
     """Multiply a point, with a 1 appended, by a matrix; the fourth component of the result is dropped."""
 
 
 @builtin(
     "transform_vector",
-    cpp="wp::quat_rotate(wp::transform_get_rotation({t}), {vector})",
+    cpp="wp::quat_rotate(wp::transform_get_rotation({xform}), {vec})",
     adjoint={
-        "t": lambda t, vector, adj: f.transform_join(adj.zero(), rotation_adjoint(_rotation(t), vector, adj)),
-        "vector": lambda t, adj: f.quat_rotate_inv(_rotation(t), adj),
+        "xform": lambda xform, vec, adj: f.transform_join(adj.zero(), rotation_adjoint(_rotation(xform), vec, adj)),
+        "vec": lambda xform, adj: f.quat_rotate_inv(_rotation(xform), adj),
     },
-    reference=lambda t, vector: rotate(t[3:], vector),
+    reference=lambda xform, vec: rotate(xform[3:], vec),
     group=GROUP,
 )
-def transform_vector_rigid(t: Transf[F], vector: Vec[Three, F]) -> Vec[Three, F]:
+def transform_vector_rigid(xform: Transf[F], vec: Vec[Three, F]) -> Vec[Three, F]:
     """Rotate a vector, without translation."""
 
 
 @builtin(
     "transform_vector",
-    cpp="wp::transform_affine({m}, {vector}, {F}(0))",
+    cpp="wp::transform_affine({mat}, {vec}, {F}(0))",
     adjoint={
-        "m": lambda vector, adj: _affine_by_matrix(vector, adj, 0.0),
-        "vector": _affine_by_vector,
+        "mat": lambda vec, adj: _affine_by_matrix(vec, adj, 0.0),
+        "vec": lambda mat, adj: _affine_by_vector(mat, adj),
     },
-    reference=lambda m, vector: _affine(m, vector, 0.0),
+    reference=lambda mat, vec: _affine(mat, vec, 0.0),
     group=GROUP,
 )
-def transform_vector_matrix(m: Mat[Four, Four, F], vector: Vec[Three, F]) -> Vec[Three, F]:
+def transform_vector_matrix(mat: Mat[Four, Four, F], vec: Vec[Three, F]) -> Vec[Three, F]:
     """Multiply a vector, with a 0 appended, by a matrix; the fourth component of the result is dropped."""
 
 

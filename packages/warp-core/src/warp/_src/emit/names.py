@@ -10,12 +10,12 @@ from typing import Any, Final
 
 from warp._src.ir.core import Type
 from warp._src.types.arrays import ArrayType, IndexedArrayType
-from warp._src.types.scalars import Scalar, bool_, float16, float32, is_float, is_scalar
+from warp._src.types.scalars import Scalar, bfloat16, bool_, float16, float32, is_float, is_scalar
 from warp._src.types.signature import type_name
 from warp._src.types.tensors import Tensor
 from warp.errors import InternalCompilerError
 
-_CPP_SCALARS: Final = {"float16": "wp::half", "float32": "float", "float64": "double", "bool": "bool"}
+_CPP_SCALARS: Final = {"float16": "wp::half", "bfloat16": "wp::bfloat16", "float32": "float", "float64": "double", "bool": "bool"}
 _TEMPLATES: Final = {"vector": "wp::vec", "matrix": "wp::mat", "quaternion": "wp::quat", "transform": "wp::transform"}
 _KEYWORDS: Final = frozenset(
     re.findall(
@@ -110,6 +110,8 @@ def cpp_constant(type: Type, value: bool | int | float) -> str:
 
 
 def _float_constant(type: type[Scalar], value: float) -> str:
+    if type is bfloat16:
+        return f"wp::bfloat16::from_bits({bfloat16.encode(value):#06x})"
     if type is float16:
         return f"wp::half::from_bits({int.from_bytes(struct.pack('<e', value), 'little'):#06x})"
     suffix = "f" if type is float32 else ""

@@ -14,6 +14,7 @@ _FOUNDATIONS: Final = {"cpu": ("freestanding.h", "abi.h"), "cuda": ("device.h", 
 _FOUNDATION: Final = frozenset(name for names in _FOUNDATIONS.values() for name in names)
 # A header of functions for a kind of type is left out when no value of that kind occurs, whatever the names.
 _KINDS: Final = {
+    "bfloat16.h": "bfloat16",
     "half.h": "half",
     "linalg.h": "tensor",
     "rotation.h": "rotation",
@@ -25,7 +26,7 @@ _GUARD: Final = re.compile(r"^#(?:ifndef|define) WP_\w+_H\n", re.MULTILINE)
 _WORD: Final = re.compile(r"\w+")
 _USED: Final = re.compile(r"wp::(\w+)")
 # Names of core.h that other headers mention without defining them.
-_TYPES: Final = frozenset({"vec", "mat", "quat", "transform", "half"}.union(scalar.name for scalar in SCALARS))
+_TYPES: Final = frozenset({"vec", "mat", "quat", "transform", "half", "bfloat16"}.union(scalar.name for scalar in SCALARS))
 
 
 def own_text(text: str) -> str:
@@ -37,7 +38,7 @@ def own_text(text: str) -> str:
 def prelude(text: str, kinds: frozenset[str], libm: str, target: str = "cpu") -> str:
     """Give the headers for kernel code `text`; `kinds` are those of "half", "tensor", "rotation", "snippet" in it."""
     used = set(_USED.findall(text)) - _TYPES
-    chosen = ["core.h", *sorted(f"{kind}.h" for kind in kinds & {"half", "snippet"}), "array.h"]
+    chosen = ["core.h", *sorted(f"{kind}.h" for kind in kinds & {"bfloat16", "half", "snippet"}), "array.h"]
     for name in _headers():
         if _KINDS.get(name, "") in ("", *kinds) and not used.isdisjoint(_words(name)):
             chosen.append(name)
@@ -59,7 +60,8 @@ def _append(name: str, ordered: dict[str, None]) -> None:
 @lru_cache
 def _headers() -> tuple[str, ...]:
     found = sorted(path.name for path in NATIVE_DIRECTORY.glob("*.h"))
-    return tuple(name for name in found if name not in _FOUNDATION)
+    # What has no guard of ours is not meant for kernels.
+    return tuple(name for name in found if name not in _FOUNDATION and _GUARD.search(native_text(name)))
 
 
 @lru_cache

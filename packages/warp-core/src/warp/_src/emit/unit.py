@@ -9,7 +9,7 @@ from warp._src.emit.names import cpp_type, field_name, is_array, is_struct, is_t
 from warp._src.emit.options import EmitOptions
 from warp._src.ir.core import Function, Type
 from warp._src.ir.ops import Invoke, Loop, ReverseLoop
-from warp._src.types.scalars import float16
+from warp._src.types.scalars import bfloat16, float16
 from warp._src.types.signature import size_of
 
 
@@ -55,6 +55,8 @@ class Unit:
             if type.category in ("quaternion", "transform"):
                 self.kinds.add("rotation")
             self.type(type.scalar)
+        elif type is bfloat16:
+            self.kinds.add("bfloat16")
         elif type is float16:
             self.kinds.add("half")
 

@@ -66,7 +66,8 @@ class _Lifter:
         view = _same_view(self.copies[id(root)][1], root, cell.primal)
         if isinstance(direction, Mapping):
             for position in np.ndindex(view.shape):
-                parts = {name: np.asarray(part)[(slice(None), *position)] for name, part in direction.items()}
+                at = (slice(None), *position)
+                parts = {name: np.asarray(part)[at] for name, part in direction.items()}
                 view[position] = self.lift(cell.primal[position], cell.dtype, parts)
         elif direction is not None:
             seeds = np.moveaxis(np.asarray(direction, dtype=np.float64), 0, -1)

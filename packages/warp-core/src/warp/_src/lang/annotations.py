@@ -46,10 +46,13 @@ def parameters_of(
     parameters = []
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise UnsupportedSyntaxError(f"{kind} '{function.__name__}' has star-parameters{_where(function)}")
+            raise UnsupportedSyntaxError(
+                f"{kind} '{function.__name__}' has star-parameters; name each parameter{_where(function)}"
+            )
         if parameter.annotation is EMPTY and kind == "kernel":
             raise KernelTypeError(
-                f"parameter '{parameter.name}' of kernel '{function.__name__}' has no annotation{_where(function)}"
+                f"parameter '{parameter.name}' of kernel '{function.__name__}' has no annotation, such as "
+                f"{parameter.name}: float or {parameter.name}: wp.array(dtype=float){_where(function)}"
             )
         what = f"parameter '{parameter.name}' of {kind} '{function.__name__}'"
         annotation = evaluated(parameter.annotation, names, what, _where(function))
@@ -91,12 +94,13 @@ def evaluated(annotation: Any, names: Mapping[str, Any], what: str, where: str =
     if not isinstance(annotation, str):
         return annotation
     try:
-        # A quoted annotation in a module that postpones annotations is a string in a string.
-        return evaluated(eval(annotation, dict(names)), names, what, where)
+        result = eval(annotation, dict(names))
     except (NameError, AttributeError) as error:
         raise UnknownNameError(f"{what}: the annotation {annotation!r} cannot be evaluated: {error}{where}") from error
     except (SyntaxError, TypeError, ValueError) as error:
         raise KernelTypeError(f"{what}: the annotation {annotation!r} is not valid: {error}{where}") from error
+    # A quoted annotation in a module that postpones annotations is a string in a string.
+    return evaluated(result, names, what, where)
 
 
 def _parameter(parameter: inspect.Parameter, annotation: Any, what: str) -> Parameter:

@@ -64,6 +64,8 @@ def assign_to(context: Context, target: ast.expr, operand: Operand, source: ast.
             if isinstance(target, ast.Subscript) and _assigned_slice(context, target, operand, source):
                 return
             found = _assignable(context, target)
+            if found.indices is not None and not found.is_element:
+                found.write(context, found.root, target)  # raises: a row is no element
             value = context.converted(operand, found.type, source, f"what is stored in {ast.unparse(target)}")
             found.write(context, value, target)
     else:
@@ -190,8 +192,16 @@ def _assignable(context: Context, node: ast.expr) -> Place:
     found = place(context, node)
     if isinstance(found, Place):
         return found
-    what = f"{spelled(found)} is known while compiling and" if isinstance(found, Known) else "this"
-    raise context.error(KernelTypeError, f"{what} cannot be assigned to", node)
+    owner = place(context, node.value) if isinstance(node, (ast.Attribute, ast.Subscript)) else found
+    if isinstance(owner, tuple):
+        raise context.error(
+            KernelTypeError,
+            "an element of a list or tuple cannot be assigned to in a kernel",
+            node,
+            "write to an array parameter, or to a vector for a few numbers",
+        )
+    what = spelled(owner) if isinstance(owner, Known) else "this"
+    raise context.error(KernelTypeError, f"{what} is known while compiling and cannot be assigned to", node)
 
 
 __all__ = ["annotated", "assign", "assign_name", "assign_to", "augmented", "unpacked"]

@@ -16,8 +16,9 @@ from warp._src.lang.names import Names
 from warp._src.lang.operands import Known, Operand, Poison, Unsettled, is_truth, spelled
 from warp._src.lang.scope import Scope
 from warp._src.lang.text import SourceText
-from warp._src.types.scalars import bool_, is_float, is_int, is_scalar
-from warp._src.types.signature import is_tensor, type_name
+from warp._src.types.scalars import bfloat16, bool_, float32, is_float, is_int, is_scalar
+from warp._src.types.generics import with_scalar
+from warp._src.types.signature import is_array, is_tensor, type_name
 from warp.errors import CompileError, KernelTypeError, UnknownNameError, UnsupportedSyntaxError
 
 if TYPE_CHECKING:
@@ -136,9 +137,10 @@ class Context:
         """Give the operand as a value of `type`; KernelTypeError that says what needs it (`what`)."""
         value = self.fitted(operand, type)
         if value is None:
+            is_beyond = isinstance(operand, Literal) and operand.kind == "i" and is_int(type)
             raise self.error(
                 KernelTypeError,
-                f"{what} must be {type_name(type)}, got {spelled(operand)}",
+                f"{what} must be {type_name(type)}, got {spelled(operand)}{', which is out of range' * is_beyond}",
                 node,
                 cast_hint(operand, type, ast.unparse(node) if isinstance(node, ast.expr) else "x"),
             )
@@ -171,12 +173,14 @@ class Context:
         self, name: str, operands: Sequence[Operand], node: ast.AST, attributes: tuple[Any, ...] = ()
     ) -> tuple[Overload, tuple[Value, ...]]:
         """Call a builtin as `call` does; gives the overload that was chosen and all results."""
+        if is_all_bfloat16(operands):
+            return self._widened(name, operands, node, attributes)
         types = [operand if isinstance(operand, Literal) else self._type(operand, node) for operand in operands]
         try:
             overload = resolve(name, types)
         except CompileError as error:
             message = self._mixing(name, operands) or str(error)
-            raise self.error(type(error), message, node, mixing_hint(types)) from error
+            raise self.error(type(error), message, node, mixing_hint(name, types)) from error
         given = [*operands, *map(Literal, overload.defaults_after(len(operands)))]
         with self.at(node):
             values = [
@@ -184,6 +188,26 @@ class Context:
                 for operand, wanted in zip(given, overload.param_types, strict=True)
             ]
             return overload, self.builder.call(overload, values, attributes)
+
+    def _widened(
+        self, name: str, operands: Sequence[Operand], node: ast.AST, attributes: tuple[Any, ...]
+    ) -> tuple[Overload, tuple[Value, ...]]:
+        """Call a builtin on bfloat16 operands: computed in float32, the results rounded."""
+        with self.at(node):
+            wide = [
+                self.builder.cast(with_scalar(operand.type, float32), operand)
+                if isinstance(operand, Value) and is_bfloat16(operand)
+                else operand
+                for operand in operands
+            ]
+            overload, results = self.call_overload(name, wide, node, attributes)
+            narrow = [
+                self.builder.cast(with_scalar(value.type, bfloat16), value)
+                if getattr(value.type, "scalar", value.type) is float32
+                else value
+                for value in results
+            ]
+        return overload, tuple(narrow)
 
     def _type(self, operand: Operand, node: ast.AST) -> Type:
         return bool_ if is_truth(operand) else self.value(operand, node).type
@@ -222,21 +246,47 @@ SYMBOLS = {
 }
 
 
+_BITS = ("bit_and", "bit_or", "bit_xor", "shl", "shr", "invert")
+
+
 def _in_range(value: float, type: Any) -> bool:
     return bool(type.lowest <= value <= type.highest)
+
+
+def is_bfloat16(operand: Operand) -> bool:
+    """Tell whether an operand is a bfloat16 or made of them."""
+    return isinstance(operand, Value) and getattr(operand.type, "scalar", operand.type) is bfloat16
+
+
+def is_all_bfloat16(operands: Sequence[Operand]) -> bool:
+    """Tell whether all typed floats among the operands are bfloat16, and there are any."""
+    floats = [o for o in operands if isinstance(o, Value) and is_float(getattr(o.type, "scalar", o.type))]
+    return bool(floats) and all(map(is_bfloat16, floats))
 
 
 def cast_hint(operand: Operand, type: Type, source: str) -> str:
     """Advise how to get from an operand to a type."""
     if isinstance(operand, Literal) and operand.kind == "i" and is_float(type):
         return f"write {float(operand.value)!r}"
-    if isinstance(operand, Value) and is_scalar(type) and is_scalar(operand.type):
-        return f"convert it: {spoken(type)}({source})"
+    if isinstance(operand, tuple):
+        return f"it is {len(operand)} values; take them apart: a, b = ..." if len(operand) > 1 else ""
+    if isinstance(operand, Value) and is_scalar(type):
+        if is_scalar(operand.type):
+            return f"convert it: {spoken(type)}({source})"
+        if is_array(operand.type):
+            return f"give an index for each dimension: {source}[{', '.join('ijkl'[: operand.type.ndim])}]"
     return ""
 
 
-def mixing_hint(types: Sequence[Any]) -> str:
+def mixing_hint(name: str, types: Sequence[Any]) -> str:
     """Advise on operands whose kinds or precisions differ."""
+    if name in _BITS and any(is_float(t) for t in types if not isinstance(t, Literal)):
+        return "bit operations are for integers"
+    if name == "mul" and len(types) == 2 and all(is_tensor(t) and t.category == "vector" for t in types):
+        return "write wp.cw_mul(a, b) for the products of the components, wp.dot(a, b) for their sum"
+    whole = [t for t in types if isinstance(t, Literal) and t.kind == "i"]
+    if len(whole) == 1 and len(types) == 2 and any(is_float(t) for t in types if not isinstance(t, Literal)):
+        return f"write {float(whole[0].value)!r}"
     scalars = [
         t.default if isinstance(t, Literal) else t.scalar if is_tensor(t) else t for t in types if not is_other(t)
     ]

@@ -86,8 +86,8 @@ def _adjoint_mismatch(target: Overload, adjoints: Sequence[Any], given: int) -> 
     results = _results(target)
     number = len(results) if results is not None else _result_count(target)
     if given < count or (number is not None and given != count + number):
-        adjoint = "" if number is None else f" and {number} adjoint{'' if number == 1 else 's'}, one for each result"
-        return f"it must take the {count} inputs{adjoint}"
+        adjoint = "" if number is None else f" and {number} adjoint{'s' * (number != 1)}, one for each result"
+        return f"it must take the {count} input{'s' * (count != 1)}{adjoint}"
     for parameter, result in zip(adjoints, results or (), strict=bool(results)):
         if match_all([parameter], [Value(result)])[0] is None:
             return (

@@ -123,6 +123,13 @@ def _attribute_of(context: Context, base: Place | Operand, node: ast.Attribute) 
 
 
 def _object_attribute(context: Context, base: Operand, node: ast.Attribute) -> Operand:
+    if isinstance(base, tuple):
+        raise context.error(
+            UnknownNameError,
+            f"a list or tuple has no attribute '{node.attr}' in kernels; it cannot change",
+            node,
+            "write to an array parameter, or to a vector for a few numbers",
+        )
     if not isinstance(base, Known):
         raise context.error(UnknownNameError, f"{spelled(base)} has no attribute '{node.attr}'", node)
     try:
@@ -224,7 +231,11 @@ def _adjoint(context: Context, node: ast.Subscript) -> Place:
 def _tuple_item(context: Context, base: tuple[Operand, ...], node: ast.Subscript) -> Operand:
     index = context.evaluate(node.slice)
     if not (isinstance(index, Literal) and isinstance(index.value, int)):
-        raise context.unsupported("a tuple can only be indexed by a constant", node)
+        raise context.unsupported(
+            "a list or tuple can only be indexed by a number that is known while compiling",
+            node,
+            "pass the values as an array, or put a few of them into a vector",
+        )
     if not -len(base) <= index.value < len(base):
         raise context.error(KernelTypeError, f"index {index.value} is out of range for {len(base)} values", node)
     return base[index.value]
@@ -236,7 +247,12 @@ def _object_item(context: Context, base: Known, node: ast.Subscript) -> Operand:
     try:
         return captured(context, base.object[key], node)
     except (TypeError, KeyError, IndexError) as error:
-        raise context.error(KernelTypeError, f"{spelled(base)} cannot be indexed like this", node) from error
+        raise context.error(
+            KernelTypeError,
+            f"{spelled(base)} cannot be indexed by {spelled(index)}",
+            node,
+            "only what is known while compiling can be looked up in an object of Python",
+        ) from error
 
 
 def _sliced(context: Context, base: Place, nodes: Sequence[ast.expr], node: ast.Subscript) -> Place | Operand:

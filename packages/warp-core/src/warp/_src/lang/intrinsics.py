@@ -55,9 +55,16 @@ def _static(context: Context, node: ast.Call) -> Operand:
             CompileError,
             f"wp.static({ast.unparse(node.args[0])}) failed: {type(error).__name__}: {error}",
             node,
-            "only what is known before the launch can be used in wp.static()",
+            _static_hint(context, error),
         ) from error
     return captured(context, thing, node)
+
+
+def _static_hint(context: Context, error: Exception) -> str:
+    name = getattr(error, "name", None) if isinstance(error, NameError) else None
+    if name in context.scope.names:
+        return f"'{name}' is only known when the kernel runs; wp.static() sees what is known before the launch"
+    return "only what is known before the launch can be used in wp.static()"
 
 
 def _constant(context: Context, arguments: Arguments) -> Operand:

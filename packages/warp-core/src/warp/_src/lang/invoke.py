@@ -54,7 +54,8 @@ def _built(
         return context.hooks.build_overload(context, overload, operands, node)
     except CompileError as error:
         place = context.text.excerpt(context.text.location(node))
-        raise type(error)(f"{error}\n  called from\n{place}") from error
+        trace = f"\n  called from\n{place}"
+        raise type(error)(str(error) if place in str(error) else f"{error}{trace}") from error
 
 
 def _is_value(operand: Operand) -> bool:
@@ -146,10 +147,12 @@ def _bound(context: Context, overload: Overload, arguments: Arguments) -> Bound 
     """Match arguments to parameters; a text says why they do not."""
     parameters = overload.parameters
     if len(arguments.args) > len(parameters):
-        return f"it takes {len(parameters)} arguments, got {len(arguments.args)}"
+        return f"it takes {len(parameters)} argument{'s' * (len(parameters) != 1)}, got {len(arguments.args)}"
     unknown = set(arguments.keywords) - {parameter.name for parameter in parameters[len(arguments.args) :]}
     if unknown:
-        return f"it cannot take argument '{min(unknown)}' by name here"
+        names = [parameter.name for parameter in parameters]
+        reason = "is given twice" if min(unknown) in names else f"does not exist; there are {', '.join(names)}"
+        return f"argument '{min(unknown)}' {reason}"
     keyword_nodes = {keyword.arg: keyword.value for keyword in arguments.node.keywords}
     operands = list(arguments.args)
     nodes: list[ast.expr | None] = list(arguments.node.args)

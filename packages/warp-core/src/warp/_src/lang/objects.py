@@ -13,7 +13,7 @@ from warp._src.ir.core import Value
 from warp._src.lang.annotations import EMPTY, Parameter, match_all, parameters_of
 from warp._src.lang.modules import Module
 from warp._src.lang.operands import spelled
-from warp._src.lang.text import SourceText
+from warp._src.lang.text import SourceText, source_text
 from warp._src.types.signature import canonical, is_generic, type_name
 from warp.errors import ArgumentError, UnsupportedSyntaxError
 
@@ -41,10 +41,14 @@ class Definition:
 
     @property
     def text(self) -> SourceText:
-        """The source, read once."""
+        """The source, read once; it may be given for a function that was made of a text."""
         if self._text is None:
-            self._text = SourceText(self.function, self.kind)
+            self._text = source_text(self.function, self.kind)
         return self._text
+
+    @text.setter
+    def text(self, text: SourceText) -> None:
+        self._text = text
 
     @property
     def types(self) -> tuple[Any, ...]:
@@ -76,6 +80,8 @@ class Function:
     def __init__(self, overloads: Sequence[Overload], module: Module) -> None:
         self.overloads = tuple(overloads)
         self.module = module
+        # Kernels that `wp.map` has made of this function.
+        self.mapped: dict[Any, Kernel] = {}
         first = self.overloads[-1]
         self.key = self.__name__ = first.name
         self.__doc__ = first.doc

@@ -82,6 +82,8 @@ def spelled(operand: Operand) -> str:
         return type_name(operand.type)
     if isinstance(operand.object, bool):
         return f"bool {operand.object}"
+    if operand.object is None:
+        return "None"
     kind = "type" if isinstance(operand.object, type) else type(operand.object).__name__
     name = getattr(operand.object, "name", None) or getattr(operand.object, "__name__", None)
     return f"{kind} '{name}'" if isinstance(name, str) else f"{kind} {operand.object!r:.60}"

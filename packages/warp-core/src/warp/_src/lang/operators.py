@@ -13,7 +13,7 @@ from warp._src.ir.core import Value
 from warp._src.lang.context import SYMBOLS
 from warp._src.lang.operands import Known, Operand, Unsettled, is_truth, spelled
 from warp._src.types.scalars import bool_, is_float, is_int, scalar_from
-from warp._src.types.signature import is_array
+from warp._src.types.signature import is_array, is_tensor
 from warp.errors import KernelTypeError
 
 if TYPE_CHECKING:
@@ -191,6 +191,5 @@ def truth(context: Context, operand: Operand, node: ast.AST) -> Value | bool:
     if is_array(operand.type):  # whether it is not null
         extent = context.call("array_shape", [operand, Literal(0)], node)
         return context.value(context.call("ne", [extent, Literal(0)], node), node)
-    raise context.error(
-        KernelTypeError, f"{spelled(operand)} is no condition", node, "compare it with something, such as x != 0"
-    )
+    hint = "test one component, or wp.length(...)" if is_tensor(operand.type) else "test one of its fields"
+    raise context.error(KernelTypeError, f"{spelled(operand)} is no condition", node, hint)

@@ -10,7 +10,7 @@ from warp._src.builtins.declare import Literal
 from warp._src.ir.core import Value
 from warp._src.lang.arguments import Arguments
 from warp._src.lang.operands import Known, Operand, is_truth, spelled
-from warp._src.types.scalars import bool_, float16, float32, int32, is_scalar
+from warp._src.types.scalars import bfloat16, bool_, float16, float32, int32, is_scalar
 from warp._src.types.signature import is_tensor
 from warp.errors import KernelTypeError
 
@@ -64,7 +64,7 @@ def _printable(context: Context, operand: Operand, arguments: Arguments) -> Valu
         raise context.error(
             KernelTypeError, f"wp.printf() cannot print {spelled(operand)}", arguments.node, "use print()"
         )
-    widened = {bool_: int32, float16: float32}.get(value.type)
+    widened = {bool_: int32, float16: float32, bfloat16: float32}.get(value.type)
     return context.builder.cast(widened, value) if widened is not None else value
 
 

@@ -10,15 +10,18 @@ from typing import Any
 import numpy as np
 
 from warp._src.array.array import array
+from warp._src.array.elements import element_layout
 from warp._src.array.indexed import indexedarray
 from warp._src.array.memory import overlaps_itself
-from warp._src.plugin_host import array_adapter
-from warp._src.runtime.device import Device
+from warp._src.launch.memory import arrays_in
+from warp._src.interop.elements import as_elements
+from warp._src.interop.foreign import adapt, copied
+from warp._src.runtime.device import Device, get_device
 from warp._src.types.arrays import ArrayType, IndexedArrayType
 from warp._src.types.scalars import Scalar, bool_, float32, int32, is_scalar
 from warp._src.types.signature import align_of, canonical, is_tensor, size_of, type_name
 from warp._src.types.struct_type import StructInstance, Type
-from warp.errors import ArgumentError
+from warp.errors import ArgumentError, DeviceError
 
 # Gives for an array the one of the same shape that holds its tangents.
 DirectionOf = Callable[[Any], Any]
@@ -96,17 +99,11 @@ def _array_packer(label: str, type: ArrayType, is_written: bool) -> Packer:
 
 def _as_array(label: str, type: ArrayType, value: Any, is_written: bool, device: Device) -> array:
     """Wrap a foreign array, or say why an argument does not fit an array parameter."""
-    if isinstance(value, array):
-        wrapped = value
-    elif isinstance(value, np.ndarray):
-        wrapped = _from_numpy(label, type, value)
-    else:
-        adapter = array_adapter(value.__class__)
-        if adapter is None:
-            raise ArgumentError(f"{label} is {type_name(type)}, but the argument is {_describe(value)}")
-        wrapped = adapter(value)
+    wrapped = _adapted(label, type, value, is_written, device)
     if wrapped.device is not device:
         raise ArgumentError(f"{label}: the array is on device '{wrapped.device}', the launch on '{device}'")
+    if wrapped.dtype is not type.dtype and wrapped is not value:
+        wrapped = _with_elements(label, type, wrapped)
     if wrapped.dtype is not type.dtype or wrapped.ndim != type.ndim:
         raise ArgumentError(f"{label} is {type_name(type)}, but the argument is {_describe(wrapped)}")
     if is_written:
@@ -114,7 +111,39 @@ def _as_array(label: str, type: ArrayType, value: Any, is_written: bool, device:
     return wrapped
 
 
+def _adapted(label: str, type: ArrayType, value: Any, is_written: bool, device: Device) -> array:
+    if isinstance(value, array):
+        return value
+    try:
+        found = adapt(value, device)
+    except (ArgumentError, DeviceError, BufferError) as error:
+        raise ArgumentError(f"{label}: {error}") from error
+    if isinstance(found, array):
+        return found
+    if found is None:
+        found = copied(value)
+        if found is None:
+            raise ArgumentError(f"{label} is {type_name(type)}, but the argument is {_describe(value)}")
+        if is_written:
+            raise ArgumentError(
+                f"{label} is written by the kernel, but {_describe(value)} does not say that it shares its memory"
+            )
+    return _from_numpy(label, type, found)
+
+
+def _with_elements(label: str, type: ArrayType, value: array) -> array:
+    """See the trailing dimensions of a foreign array of scalars as elements of a parameter's type."""
+    element = element_layout(type.dtype)
+    if element.scalar != value.element.scalar or not element.shape:
+        return value
+    made = array.wrap(as_elements(label, value.numpy(), element), element, value.device)
+    made.owner, made.link = value, value.link
+    return made
+
+
 def _check_writable(label: str, value: array) -> None:
+    if value.link is not None or value.base is not None:
+        value.note_write()
     if value.is_readonly:
         raise ArgumentError(f"{label} is written by the kernel, but the memory of the array is read-only")
     if not value.is_contiguous and overlaps_itself(value.shape, value.strides, value.element.size):
@@ -195,13 +224,12 @@ def type_of(value: Any) -> Type:
             return type
     if isinstance(value, np.generic):
         return canonical(value.dtype.type)
-    if isinstance(value, np.ndarray):
-        wrapped: array = array(value, copy=False)
-        return ArrayType(wrapped.dtype, wrapped.ndim)
-    adapter = array_adapter(value.__class__)
-    if adapter is not None:
-        wrapped = adapter(value)
-        return ArrayType(wrapped.dtype, wrapped.ndim)
+    found = adapt(value, get_device())
+    found = copied(value) if found is None else found
+    if isinstance(found, np.ndarray):
+        found = array(found, copy=False)
+    if found is not None:
+        return ArrayType(found.dtype, found.ndim)
     raise ArgumentError(f"no kernel parameter can take {_describe(value)}")
 
 
@@ -228,17 +256,6 @@ def direction(value: Any, type: Any, direction_of: DirectionOf) -> Any:
     return None if value is None else type() if is_tensor(type) else 0
 
 
-def arrays_in(value: Any) -> list[Any]:
-    """The arrays of an argument, members of structs included; of an indexed array, the one behind it."""
-    if isinstance(value, array):
-        return [value]
-    if isinstance(value, indexedarray):
-        return [value.data]
-    if isinstance(value, StructInstance):
-        return [found for field in value._values.values() for found in arrays_in(field)]
-    return []
-
-
 def _describe(value: Any) -> str:
     if isinstance(value, array):
         return f"{type_name(ArrayType(value.dtype, value.ndim))} on '{value.device}'"
@@ -255,4 +272,4 @@ def _describe(value: Any) -> str:
     return f"{name} {text}" if len(text) < 40 else f"a {name}"
 
 
-__all__ = ["Binder", "DirectionOf", "arrays_in", "captured", "direction", "type_of"]
+__all__ = ["Binder", "DirectionOf", "captured", "direction", "type_of"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Sequence
 from types import FrameType
@@ -10,105 +9,25 @@ from typing import Any
 
 from warp import config
 from warp._src.array.array import array
-from warp._src.launch.bind import Binder, type_of
-from warp._src.launch.event import (
-    LaunchEvent,
-    overlaps,
-    require_sequence,
-    roots_to_arrays,
-    run_backward,
-    signature_of,
-)
-from warp._src.launch.program import Entry, Kernel, Literal, Program, Variant, executor
+from warp._src.launch.bind import type_of
+from warp._src.launch.event import LaunchEvent, run_backward, signature_of
+from warp._src.launch.memory import overlaps
+from warp._src.launch.prepared import Prepared
+from warp._src.launch.program import Kernel, Literal, Program, variant_of
 from warp._src.recording.recorder import (
     Recorder,
-    about_to_write,
     caller_location,
     current_recorder,
     mark_written,
     set_launch_event_factory,
 )
 from warp._src.recording.storage import is_watching
-from warp._src.runtime.cpu import pack_launch
 from warp._src.runtime.device import Device, get_device
-from warp._src.runtime.record import LaunchRecord
 from warp._src.types.signature import type_name
-from warp.errors import ArgumentError, AutogradError, LaunchError
+from warp.errors import ArgumentError, AutogradError
 
 # wp.tid() is an int32.
 _MAX_EXTENT = 2**31 - 1
-
-
-class Prepared:
-    """A kernel at concrete types, ready to bind arguments."""
-
-    __slots__ = ("_plain_writes", "binder", "entry", "program", "reads", "writes")
-
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self.entry = program.forward()
-        self.reads = frozenset(root for root, _ in self.entry.summary.reads)
-        self.writes = frozenset(root for root, _ in self.entry.summary.writes)
-        written = frozenset(int(root[0]) for root in self.writes if root is not None and len(root) == 1)
-        # Most kernels write plain array parameters only: then no search is needed at each launch.
-        self._plain_writes = tuple(sorted(written)) if len(written) == len(self.writes) else None
-        if None in self.writes:
-            written = frozenset(range(len(program.types)))
-        names = [name for name, _ in program.kernel.parameters]
-        self.binder = Binder(program.kernel.key, list(zip(names, program.types, strict=True)), written)
-
-    def event(self, dim: tuple[int, ...], args: list[Any], input_count: int, *rest: Any) -> LaunchEvent:
-        """Make the record of a launch that has run; `rest` as in `LaunchEvent`."""
-        return LaunchEvent(self.program, self.binder, dim, args, input_count, *rest)
-
-    def run(self, dim: tuple[int, ...], args: list[Any], packed: bytes) -> list[Any]:
-        """Run the forward kernel; give the arrays it wrote."""
-        written = self._written(args)
-        self._run_entry(self.entry, dim, args, written, packed, None)
-        return written
-
-    def run_recorded(self, dim: tuple[int, ...], args: list[Any], packed: bytes) -> LaunchRecord | None:
-        """Run the forward kernel for a tape; give what it kept, if its adjoint needs values that it overwrites."""
-        written = self._written(args)
-        about_to_write(written)
-        recorded = self.program.recorded(Variant.of(dim, overlaps(args, written)))
-        if recorded is None:
-            self._run_entry(self.entry, dim, args, written, packed, None)
-            return None
-        record = recorded.make_record(math.prod(dim))
-        self._run_entry(recorded.entry, dim, args, written, packed, record)
-        record.check(self.program.kernel.key)
-        return record
-
-    def _run_entry(
-        self,
-        entry: Entry,
-        dim: tuple[int, ...],
-        args: list[Any],
-        written: list[Any],
-        packed: bytes,
-        record: LaunchRecord | None,
-    ) -> None:
-        size = dim[0] if len(dim) == 1 else math.prod(dim)
-        if not size:
-            return
-        if entry.is_small(size):
-            flags = entry.ordered_flags(size)
-        else:
-            flags = entry.flags(dim, size, overlaps(args, written))
-        block = pack_launch(dim) if record is None else pack_launch.__wrapped__(dim, record=record.address)
-        try:
-            executor().run(entry.address, block, packed, flags, self.program.kernel.key)
-        except LaunchError as error:
-            raise LaunchError(f"{error}{self.program.excerpt(error.line)}", error.line) from None
-
-    def _written(self, args: list[Any]) -> list[Any]:
-        if self._plain_writes is None:
-            return roots_to_arrays(self.writes, args)
-        written = [args[number] for number in self._plain_writes]
-        if any(value.__class__ is not array for value in written):
-            return roots_to_arrays(self.writes, args)
-        return written
 
 
 def launch(
@@ -190,10 +109,11 @@ def _execute(
         written = prepared.run(dim, args, packed)
         mark_written(written, signature_of(prepared.program, dim, args) if is_watching() else None)
         return
-    record = prepared.run_recorded(dim, args, packed)
-    event = prepared.event(dim, args, input_count, device, _location(sys._getframe(2)), max_blocks, block_dim)
+    variant = prepared.variant(dim, args)
+    record = prepared.run_recorded(dim, args, packed, variant)
+    location = _location(sys._getframe(2))
+    event = LaunchEvent(prepared, dim, args, input_count, device, location, variant, record, max_blocks, block_dim)
     event.stamp = mark_written(event.writes, event.signature if is_watching() else None)
-    event.keep(record)
     recorder.record(event)
 
 
@@ -210,6 +130,15 @@ def prepare(kernel: Kernel, args: Sequence[Any]) -> Prepared:
     if found is None:
         found = kernel.compiled.setdefault(types, Prepared(Program(kernel, types)))
     return found
+
+
+def require_sequence(value: Any, name: str) -> list[Any]:
+    """The arguments of a launch as a list. Raises ArgumentError for a single array, a common slip."""
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    if value is None:
+        return []
+    raise ArgumentError(f"launch: {name} must be a list or tuple, got {value.__class__.__qualname__}")
 
 
 def launch_shape(dim: Any) -> tuple[int, ...]:
@@ -267,8 +196,7 @@ def _launch_adjoint(
         bound[number] = _with_gradient(names[number], args[number], gradient, is_scratch=False)
     for number, gradient in enumerate(outputs, input_count):
         bound[number] = _with_gradient(names[number], args[number], gradient, is_scratch=True)
-    writes = roots_to_arrays(prepared.writes, bound)
-    variant = Variant.of(shape, overlaps(bound, writes))
+    variant = variant_of(shape, overlaps(bound, prepared.written(bound)))
     backward = prepared.program.backward(variant)
     key = prepared.program.kernel.key
     if prepared.program.recorded(variant) is not None:
@@ -377,11 +305,16 @@ def _make_event(
     place = get_device(device)
     prepared.binder.pack(args, place)
     location = caller_location()
-    return prepared.event(launch_shape(dim), args, len(inputs), place, location, max_blocks, block_dim, metadata)
+    shape = launch_shape(dim)
+    variant = prepared.variant(shape, args)
+    return LaunchEvent(
+        prepared, shape, args, len(inputs), place, location, variant, None, max_blocks, block_dim, metadata
+    )
 
 
 def _location(frame: FrameType) -> str:
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    # Many launches come from one line.
+    return sys.intern(f"{frame.f_code.co_filename}:{frame.f_lineno}")
 
 
 set_launch_event_factory(_make_event)

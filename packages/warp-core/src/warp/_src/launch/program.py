@@ -15,11 +15,14 @@ from warp._src import build
 from warp._src.builtins.declare import Literal as Literal
 from warp._src.emit.cpp import emit_kernel
 from warp._src.emit.options import EmitOptions
-from warp._src.ir.core import Function
+from warp._src.ir.core import Function as IrFunction
 from warp._src.ir.ops import Invoke, Op
+from warp._src.lang.mapping import MappedCall as MappedCall
+from warp._src.lang.mapping import mapped_call as mapped_call
 from warp._src.lang.modules import MODULES as MODULES
 from warp._src.lang.modules import Module as Module
 from warp._src.lang.modules import get_module as get_module
+from warp._src.lang.objects import Function as Function
 from warp._src.lang.objects import Kernel as Kernel
 from warp._src.lang.source import build_kernel
 from warp._src.passes import pipeline
@@ -87,9 +90,15 @@ class Variant:
     may_alias: bool
     dimensions: frozenset[int]
 
-    @staticmethod
-    def of(shape: tuple[int, ...], may_alias: bool) -> Variant:
-        return Variant(may_alias, frozenset(d for d, extent in enumerate(shape) if extent > 1))
+
+def variant_of(shape: tuple[int, ...], may_alias: bool) -> Variant:
+    """Give the variant of a launch; launches of a kind share one object."""
+    return _variant(may_alias, tuple([extent > 1 for extent in shape]))
+
+
+@cache
+def _variant(may_alias: bool, is_several: tuple[bool, ...]) -> Variant:
+    return Variant(may_alias, frozenset(d for d, several in enumerate(is_several) if several))
 
 
 @dataclass(frozen=True)
@@ -115,8 +124,9 @@ class RecordedEntry:
 class Program:
     """One kernel at concrete parameter types, compiled piece by piece when first needed."""
 
-    def __init__(self, kernel: Kernel, types: tuple[Type, ...]) -> None:
+    def __init__(self, kernel: Kernel, types: tuple[Type, ...], verify_fp: bool = False) -> None:
         self.kernel = kernel
+        self._verify_fp = verify_fp
         self.types = types
         self._lock = threading.RLock()
         self._forward: Entry | None = None
@@ -124,10 +134,10 @@ class Program:
         self._recorded: dict[Variant, RecordedEntry | None] = {}
         self._adjoints: dict[Variant, Adjoint] = {}
         self._tangents: dict[Variant | None, Entry] = {}
-        self._function: Function | None = None
+        self._function: IrFunction | None = None
 
     @property
-    def function(self) -> Function:
+    def function(self) -> IrFunction:
         """The kernel as the front end gives it."""
         with self._lock:
             if self._function is None:
@@ -221,7 +231,11 @@ class Program:
         entry = self._compile(adjoint.recorded, "wp_forward", summary, must_be_ordered=adjoint.has_stream)
         return RecordedEntry(entry, adjoint.bytes_per_thread, adjoint.has_stream)
 
-    def _build_backward(self, variant: Variant) -> BackwardEntry:
+    def needed(self, variant: Variant) -> frozenset[Root | None]:
+        """Name the arrays whose values the adjoint reads, without compiling it. Raises AutogradError as `backward`."""
+        return self._checked_adjoint(variant).needed
+
+    def _checked_adjoint(self, variant: Variant) -> Adjoint:
         if not self.kernel.option("enable_backward"):
             raise AutogradError(
                 f"kernel '{self.kernel.key}' was made with enable_backward=False, so no gradient can flow through "
@@ -230,11 +244,15 @@ class Program:
         adjoint = self._adjoint(variant)
         if adjoint.problems:
             raise AutogradError(_describe(self.kernel.key, adjoint.problems))
+        return adjoint
+
+    def _build_backward(self, variant: Variant) -> BackwardEntry:
+        adjoint = self._checked_adjoint(variant)
         summary = pipeline.accesses(adjoint.function, may_alias=variant.may_alias)
         entry = self._compile(adjoint.function, "wp_backward", summary)
         return BackwardEntry(entry, adjoint.needed)
 
-    def _compile(self, function: Function, name: Any, summary: AccessSummary, must_be_ordered: bool = False) -> Entry:
+    def _compile(self, function: IrFunction, name: Any, summary: AccessSummary, must_be_ordered: bool = False) -> Entry:
         is_debug = self.kernel.option("mode") == "debug"
         source = emit_kernel(
             function,
@@ -243,7 +261,7 @@ class Program:
                 entry=name,
                 debug=is_debug,
                 descending=name == "wp_backward",
-                verify_fp=bool(config.verify_fp),
+                verify_fp=self._verify_fp or bool(config.verify_fp),
             ),
         )
         options = build.BuildOptions(
@@ -259,7 +277,7 @@ class Program:
         return Entry(address, summary, operations_per_item(function), has_loops(function), must_be_ordered)
 
 
-def _all_operations(function: Function) -> Iterator[Op]:
+def _all_operations(function: IrFunction) -> Iterator[Op]:
     """Yield the operations of a function and of those that it calls."""
     for op in function.walk():
         yield op

@@ -13,6 +13,7 @@ from warp._src.passes.gradient_calls import expand_gradients
 from warp._src.passes.induction import rewrite_induction
 from warp._src.passes.inline import inline, inline_all, inline_forward
 from warp._src.passes.records import RecordLayout, plan_records, thread_positions, with_records
+from warp._src.passes.repeated_loads import merge_repeated_loads
 from warp._src.passes.simplify import simplify
 from warp._src.passes.tangent import Tangent, tangent_of
 
@@ -84,6 +85,7 @@ def _prepared(function: Function, may_alias: bool, dimensions: frozenset[int]) -
     simplify(primal.body)
     forget_checkpoints(primal.body)
     rewrite_induction(primal.body)
+    merge_repeated_loads(primal.body)
     verify(primal, "inline")
     mark_hazards(primal, may_alias=may_alias, dimensions=dimensions)
     return primal

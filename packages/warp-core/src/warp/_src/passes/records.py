@@ -142,7 +142,7 @@ class _Threading:
                 base = self._moved(builder, base, offset)
                 base, offset = self._if(op, base, ops) if isinstance(op, If) else self._loop(op, base, ops), 0
                 continue
-            if isinstance(op, (Load, Atomic)) and op.record_id in self._stream:
+            if isinstance(op, (Load, Atomic)) and op.record_id is not None and op.record_id in self._stream:
                 with builder.at(op.loc):
                     self._positions[op.record_id] = self._moved(builder, base, offset)
                 offset += record_size(_value_type(op))

@@ -11,7 +11,9 @@ from threading import get_ident
 from typing import Any, Final, Protocol
 
 from warp._src.recording.storage import RecordedArray, next_stamp, note_run, note_writes
-from warp.errors import WarpError
+from warp.errors import AutogradError, WarpError
+
+DirectionOf = Callable[[Any], Any]
 
 
 class Recordable(ABC):
@@ -27,6 +29,8 @@ class Recordable(ABC):
     """Equal for two runs of the same operation on the same memory; None if that cannot be told."""
     stamp: int = 0
     """What `mark_written` returned for the operation."""
+    tangent_runs_again: bool = False
+    """Whether `run_tangent` runs the operation itself again, so that what it writes must be as it was before."""
     keeps_record: bool = False
     """Whether the event keeps values of this very run for its adjoint, which another run does not renew."""
     detaches: bool = False
@@ -49,6 +53,18 @@ class Recordable(ABC):
     @abstractmethod
     def run_adjoint(self) -> None:
         """Carry the gradients of what was written over to what was read."""
+
+    def run_tangent(self, direction_of: DirectionOf) -> None:
+        """Carry the tangents of what was read over to what was written.
+
+        `direction_of` gives for an array the one that holds its tangents. Raises AutogradError if there is no
+        forward mode.
+        """
+        raise AutogradError(f"'{self.label}' ({self.location}) has no forward mode")
+
+    def run_adjoint_tangent(self, direction_of: DirectionOf) -> None:
+        """Run the adjoint, and carry the tangents of the gradients, which are the gradients of the directions."""
+        raise AutogradError(f"'{self.label}' ({self.location}) has no second derivative")
 
 
 class Recorder(Protocol):

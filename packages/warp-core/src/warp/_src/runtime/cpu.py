@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from warp import config
+from warp._src.runtime import dlpack
 from warp.errors import ArgumentError, LaunchError, ToolchainError
 
 ABI_VERSION: Final = 1
@@ -48,6 +49,11 @@ class Executor:
         self._host = _bind_host(self._library)
         self.launch: LaunchFunction = make_fast_launch(self._library) or make_plain_launch(self._library)
         """Call an entry point: `launch(entry, launch_block, args, flags)`; None, or the fault as bytes."""
+        if sys.implementation.name == "cpython":
+            dlpack.use_native(
+                _make_builtin(self._library, b"export", "wp_dlpack_export"),
+                _make_builtin(self._library, b"import", "wp_dlpack_import"),
+            )
         self.set_workers(default_workers())
 
     @property
@@ -188,14 +194,18 @@ def make_fast_launch(library: ctypes.CDLL) -> LaunchFunction | None:
     """Return the library's launcher as a builtin function of CPython, or None on another interpreter."""
     if sys.implementation.name != "cpython":
         return None
-    definition = _MethodDefinition(b"launch", _find_symbol(library, "wp_launch_fast"), _METH_FASTCALL, None)
+    function: LaunchFunction = _make_builtin(library, b"launch", "wp_launch_fast")
+    return function
+
+
+def _make_builtin(library: ctypes.CDLL, name: bytes, symbol: str) -> Any:
+    definition = _MethodDefinition(name, _find_symbol(library, symbol), _METH_FASTCALL, None)
     # The function object points into the definition, which must therefore never be freed.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(definition))
     create = ctypes.pythonapi.PyCFunction_NewEx
     create.restype = ctypes.py_object
     create.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-    function: LaunchFunction = create(ctypes.addressof(definition), None, None)
-    return function
+    return create(ctypes.addressof(definition), None, None)
 
 
 def make_plain_launch(library: ctypes.CDLL) -> LaunchFunction:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from contextvars import ContextVar, Token
+from pathlib import Path
 from types import TracebackType
 from typing import Final, TypeAlias
 
@@ -44,6 +45,11 @@ class Device:
     @property
     def free_memory(self) -> int:
         """Return the bytes of memory that are free now; 0 where the system does not tell."""
+        if _MEMORY_INFO.exists():
+            for line in _MEMORY_INFO.read_text(encoding="ascii").splitlines():
+                name, _, amount = line.partition(":")
+                if name == "MemAvailable":  # with what the system would give back from its caches
+                    return int(amount.split()[0]) * 1024
         if "SC_AVPHYS_PAGES" not in os.sysconf_names:
             return 0
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -70,6 +76,7 @@ class Device:
 DeviceLike: TypeAlias = Device | str | None
 """What a `device` argument accepts, besides objects that a plugin knows."""
 
+_MEMORY_INFO: Final = Path("/proc/meminfo")
 _DEVICES: Final = {"cpu": Device("cpu", f"{platform.machine()} CPU")}
 _current: Final[ContextVar[Device]] = ContextVar("warp_device", default=_DEVICES["cpu"])
 

@@ -12,7 +12,7 @@ from warp._src.types.struct_type import Type
 from warp._src.types.tensor_base import ANY_LENGTH
 from warp._src.types.vectors import Vector, vector
 
-__all__ = ["substitute", "unify"]
+__all__ = ["substitute", "unify", "with_scalar"]
 
 Bindings = dict[TypeVar, Any]
 
@@ -46,7 +46,7 @@ def substitute(pattern: Any, bindings: Bindings) -> Type:
     elif isinstance(pattern, (ArrayType, IndexedArrayType)):
         result = type(pattern)(substitute(pattern.dtype, bindings), pattern.ndim)
     elif is_tensor(pattern) and is_generic(pattern):
-        result = _with_scalar(pattern, substitute(pattern.scalar, bindings))
+        result = with_scalar(pattern, substitute(pattern.scalar, bindings))
     made: Type = result
     return made
 
@@ -67,7 +67,10 @@ def _unify_tensor(pattern: Any, actual: Any, bindings: Bindings) -> bool:
     return unify(pattern.scalar, actual.scalar, bindings)
 
 
-def _with_scalar(pattern: Any, scalar: Any) -> Any:
+def with_scalar(pattern: Any, scalar: Any) -> Any:
+    """Give a scalar or tensor type with another scalar type."""
+    if not is_tensor(pattern):
+        return scalar
     if issubclass(pattern, Vector):
         return vector(pattern.length, scalar)
     if issubclass(pattern, Matrix):

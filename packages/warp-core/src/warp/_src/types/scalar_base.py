@@ -48,9 +48,19 @@ class Scalar:
         raise TypeError(f"'{cls.__name__}' is not a concrete scalar type, cannot hold {value!r}")
 
     @classmethod
+    def encode(cls, value: Number) -> Number:
+        """Return a value of this type as its `format` and `dtype` store it."""
+        return value
+
+    @classmethod
+    def decode(cls, stored: Number) -> Number:
+        """Return the value that was stored."""
+        return stored
+
+    @classmethod
     def pack(cls, value: object) -> bytes:
         """Return the bytes of `value`, checked as `coerce` does."""
-        return struct.pack(f"={cls.format}", cls.coerce(value))
+        return struct.pack(f"={cls.format}", cls.encode(cls.coerce(value)))
 
     @classmethod
     def numpy_dtype(cls) -> np.dtype[Any]:

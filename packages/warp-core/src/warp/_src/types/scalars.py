@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import struct
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeGuard
 
@@ -17,6 +18,7 @@ __all__ = [
     "Number",
     "Scalar",
     "as_number",
+    "bfloat16",
     "bool_",
     "float16",
     "float32",
@@ -81,7 +83,7 @@ class _Float(Scalar):
 
     def __init_subclass__(cls, size: int, code: str) -> None:
         cls.name = cls.__name__
-        cls.dtype = np.dtype(cls.__name__)
+        cls.dtype = np.dtype(code)
         cls.size = cls.alignment = size
         cls.kind = "f"
         cls.format = code
@@ -186,6 +188,48 @@ class float16(_Float, size=2, code="e"):  # noqa: N801
             return float(np.float64(value).astype(np.float16))
 
 
+class bfloat16(_Float, size=2, code="H"):  # noqa: N801
+    """The upper half of a float32; NumPy, which has no such type, sees its bits as uint16."""
+
+    __slots__ = ()
+
+    @classmethod
+    def convert(cls, value: Number) -> float:
+        """Round to eight significant bits, ties to even, overflow to infinity."""
+        number = float(value)
+        if not math.isfinite(number) or number == 0:
+            return number
+        quantum = math.ldexp(1.0, max(math.frexp(number)[1], -125) - 8)
+        rounded = round(number / quantum) * quantum
+        return math.copysign(math.inf, number) if abs(rounded) >= 2.0**128 else math.copysign(rounded, number)
+
+    @classmethod
+    def encode(cls, value: Number) -> int:
+        """Return the bits of a value of this type."""
+        bits = int.from_bytes(struct.pack("<f", value), "little") >> 16
+        return bits | 0x40 if value != value else bits
+
+    @classmethod
+    def decode(cls, stored: Number) -> float:
+        """Return the value that bits stand for."""
+        return float(struct.unpack("<f", (int(stored) << 16).to_bytes(4, "little"))[0])
+
+    @classmethod
+    def encode_array(cls, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Return the bits of numbers in a NumPy array."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            wide = np.ascontiguousarray(values, np.float32).view(np.uint32)
+        rounded = (wide + 0x7FFF + (wide >> 16 & 1)) >> 16
+        is_nan = (wide & 0x7FFFFFFF) > 0x7F800000
+        bits: np.ndarray[Any, Any] = np.where(is_nan, wide >> 16 | 0x40, rounded).astype(np.uint16)
+        return bits.reshape(np.shape(values))
+
+    @classmethod
+    def show(cls, value: Number) -> str:
+        """Return the shortest decimal that a float32 reads back as the same value."""
+        return str(np.float32(value))
+
+
 class float32(_Float, size=4, code="f"):  # noqa: N801
     """Single precision float."""
 
@@ -223,17 +267,19 @@ SCALARS: tuple[type[Scalar], ...] = (
     float64,
 )
 
+# bfloat16 is none of them: it is a type of memory, in which builtins do not compute.
+
 _FROM_PYTHON: dict[object, type[Scalar]] = {float: float32, int: int32, bool: bool_}
 _FROM_NUMPY: dict[np.dtype[Any], type[Scalar]] = {scalar.dtype: scalar for scalar in SCALARS}
 
 
 def is_scalar(t: object) -> TypeGuard[type[Scalar]]:
     """Tell whether `t` is a concrete scalar type."""
-    return isinstance(t, type) and t in SCALARS
+    return isinstance(t, type) and (t in SCALARS or t is bfloat16)
 
 
 def is_float(t: object) -> TypeGuard[type[Scalar]]:
-    """Tell whether `t` is float16, float32 or float64."""
+    """Tell whether `t` is float16, bfloat16, float32 or float64."""
     return is_scalar(t) and t.kind == "f"
 
 

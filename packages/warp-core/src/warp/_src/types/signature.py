@@ -10,6 +10,7 @@ from warp._src.types.matrices import Matrix
 from warp._src.types.rotations import Transform, quaternion
 from warp._src.types.scalar_base import Scalar
 from warp._src.types.scalars import (
+    bfloat16,
     float16,
     float32,
     float64,
@@ -69,8 +70,11 @@ def canonical(annotation: Any) -> Type:
         or is_array(annotation)
         or is_tensor(annotation)
     ):
-        hint = "; write wp.array(dtype=..., ndim=...)" if getattr(annotation, "__name__", "") == "array" else ""
-        raise KernelTypeError(f"{annotation!r} is not a type that kernels know{hint}")
+        name = getattr(annotation, "__name__", "")
+        is_sequence = name in ("array", "ndarray", "list", "tuple", "Tensor")
+        shown = name if isinstance(annotation, type) else repr(annotation)
+        hint = "; for an array write wp.array(dtype=float), with ndim=2 for two dimensions" if is_sequence else ""
+        raise KernelTypeError(f"{shown} is not a type that kernels know{hint}")
     known: Type = annotation
     return known
 
@@ -141,10 +145,14 @@ def component_type(t: Any, path: Sequence[Step]) -> Type:
 
 
 def is_differentiable(t: Any) -> bool:
-    """Tell whether a value of type `t` carries a gradient: floats, and what holds them, except array fields."""
+    """Tell whether a value of type `t` carries a gradient: floats, and what holds them.
+
+    Array fields and bfloat16, which only stores values, carry none.
+    """
     if isinstance(t, StructType):
         return any(is_differentiable(field) for field in t.fields.values())
-    return is_float(t.scalar) if is_tensor(t) else is_float(t)
+    scalar = t.scalar if is_tensor(t) else t
+    return is_float(scalar) and scalar is not bfloat16
 
 
 def pack_value(t: Any, value: object) -> bytes:

@@ -90,11 +90,12 @@ class Tensor:
         """Read a value back from `size` bytes; ValueError if there are more or fewer."""
         if len(data) != cls.size:
             raise ValueError(f"{cls.name} needs {cls.size} bytes, got {len(data)}")
-        return cls.from_numbers(struct.unpack(f"={cls.length}{cls.scalar.format}", data))
+        stored = struct.unpack(f"={cls.length}{cls.scalar.format}", data)
+        return cls.from_numbers(map(cls.scalar.decode, stored))
 
     def to_bytes(self) -> bytes:
         """Return the scalars, packed in order."""
-        return struct.pack(f"={self.length}{self.scalar.format}", *self.values)
+        return struct.pack(f"={self.length}{self.scalar.format}", *map(self.scalar.encode, self.values))
 
     @classmethod
     def numpy_dtype(cls) -> np.dtype[Any]:
@@ -102,7 +103,7 @@ class Tensor:
         return np.dtype((cls.scalar.dtype, cls.shape))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        array = np.array(self.values, dtype=self.scalar.dtype).reshape(self.shape)
+        array = np.array([*map(self.scalar.encode, self.values)], dtype=self.scalar.dtype).reshape(self.shape)
         return array if dtype is None else array.astype(dtype)
 
     def __len__(self) -> int:

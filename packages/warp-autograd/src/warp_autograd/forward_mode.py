@@ -1,0 +1,262 @@
+"""Forward mode: products with Jacobians and Hessians, without building the matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+import warp as wp
+from warp.errors import ArgumentError, AutogradError
+from warp.recording import Recordable, RecordedArray, recording, storage_of
+from warp_autograd.tape import Tape
+
+
+class Directions:
+    """Tangents of arrays: for each block of memory one like it, seen through the same shapes and strides.
+
+    The gradient of a direction holds the tangents of the array's gradient.
+    """
+
+    def __init__(self) -> None:
+        self._blocks: dict[Any, tuple[int, int, Any, Any]] = {}
+
+    def of(self, array: RecordedArray) -> Any:
+        """Return the array that holds the tangents of another, zeros at first."""
+        storage = storage_of(array)
+        if storage not in self._blocks:
+            size = storage.end - storage.begin
+            self._blocks[storage] = (storage.begin, size, np.zeros(size, np.uint8), np.zeros(size, np.uint8))
+        begin, size, values, gradients = self._blocks[storage]
+        if storage.begin != begin or storage.end - storage.begin != size:
+            raise AutogradError("arrays over the same memory were made while their tangents were followed")
+        direction = self._view(array, values, begin)
+        direction.grad = self._view(array, gradients, begin)
+        return direction
+
+    @staticmethod
+    def _view(array: RecordedArray, block: Any, begin: int) -> Any:
+        address = block.ctypes.data + array.ptr - begin
+        return wp.array(ptr=address, dtype=array.dtype, shape=array.shape, strides=array.strides, owner=block)
+
+
+class _ForwardMode:
+    """A recorder that carries tangents along with every operation."""
+
+    def __init__(self, directions: Directions) -> None:
+        self._directions = directions
+        self._before: list[tuple[RecordedArray, Any]] = []
+
+    def about_to_write(self, arrays: Sequence[RecordedArray]) -> None:
+        self._before = [(array, array.numpy().copy()) for array in arrays]
+
+    def record(self, event: Recordable) -> None:
+        if event.tangent_runs_again:
+            for array, values in self._before:
+                array.numpy()[...] = values
+        event.run_tangent(self._directions.of)
+
+    def note_foreign_write(self, arrays: Sequence[RecordedArray]) -> None:
+        """Nothing to do: writes of other threads are not followed."""
+
+    def begin_scope(self, name: str, metadata: Mapping[str, Any] | None = None) -> None:
+        """Scopes are for graphs."""
+
+    def end_scope(self) -> None:
+        """Scopes are for graphs."""
+
+
+class _HessianTape(Tape):
+    """A tape that carries tangents forward while recording, and through the adjoints."""
+
+    def __init__(self, directions: Directions) -> None:
+        super().__init__(overwrite="error")
+        self._directions = directions
+        self._forward = _ForwardMode(directions)
+
+    def about_to_write(self, arrays: Sequence[RecordedArray]) -> None:
+        super().about_to_write(arrays)
+        self._forward.about_to_write(arrays)
+
+    def record(self, event: Recordable) -> None:
+        self._forward.record(event)
+        super().record(event)
+
+    def run_adjoint_of(self, event: Recordable) -> None:
+        event.run_adjoint_tangent(self._directions.of)
+
+
+def jvp(
+    function: Any,
+    dim: int | Sequence[int] | None = None,
+    inputs: Sequence[Any] = (),
+    outputs: Sequence[Any] = (),
+    tangents: Sequence[Any] = (),
+    *,
+    device: Any = None,
+    max_blocks: int = 0,
+    block_dim: int = 256,
+) -> list[Any]:
+    """Multiply the Jacobian of a kernel or function by one direction of its inputs, in a single forward pass.
+
+    Args:
+        function: A kernel, or a Python function of arrays that launches kernels and returns arrays.
+        dim: Threads of the launch; for kernels only.
+        inputs: Arguments of the kernel before its outputs, or of the function.
+        outputs: The remaining arguments; for kernels only.
+        tangents: For each input the direction: an array of the same shape (of Warp or NumPy), or None for zero.
+        device: Where to launch; for kernels only.
+        max_blocks: As for `wp.launch`.
+        block_dim: As for `wp.launch`.
+
+    Returns:
+        For each output array its derivative along the direction, as a new array.
+
+    Raises:
+        ArgumentError: A tangent does not fit its input.
+        AutogradError: An operation has no forward mode; names the line.
+
+    >>> import warp as wp
+    >>> @wp.kernel
+    ... def square(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    ...     y[wp.tid()] = x[wp.tid()] * x[wp.tid()]
+    >>> x, y = wp.array([1.0, 3.0], dtype=float), wp.zeros(2, dtype=float)
+    >>> print(wp.autograd.jvp(square, 2, [x], [y], [wp.array([1.0, 0.5], dtype=float)])[0])
+    [2. 3.]
+    """
+    directions = _directions(inputs, tangents)
+    run = _runner(function, dim, inputs, outputs, device, max_blocks, block_dim)
+    with _restored([*inputs, *outputs]), recording(_ForwardMode(directions)):
+        results = run()
+        return [wp.array(directions.of(result).numpy(), dtype=result.dtype) for result in results]
+
+
+def hvp(
+    function: Any,
+    dim: int | Sequence[int] | None = None,
+    inputs: Sequence[Any] = (),
+    outputs: Sequence[Any] = (),
+    tangents: Sequence[Any] = (),
+    *,
+    device: Any = None,
+    max_blocks: int = 0,
+    block_dim: int = 256,
+) -> list[Any]:
+    """Multiply the Hessian of a scalar kernel or function by one direction, by forward over reverse mode.
+
+    The parameters are those of `jvp`; there must be one output, with one element.
+
+    Returns:
+        For each input array the product, the derivative of its gradient along the direction, as a new array; None
+        for inputs that are no arrays of floats.
+
+    Raises:
+        ArgumentError: A tangent does not fit its input, or the output is not a scalar.
+        AutogradError: An operation has no second derivative, or arrays are overwritten between the operations.
+
+    >>> import warp as wp
+    >>> @wp.kernel
+    ... def cubes(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    ...     wp.atomic_add(y, 0, x[wp.tid()] * x[wp.tid()] * x[wp.tid()])
+    >>> x, y = wp.array([1.0, 3.0], dtype=float), wp.zeros(1, dtype=float)
+    >>> print(wp.autograd.hvp(cubes, 2, [x], [y], [wp.array([1.0, 0.5], dtype=float)])[0])
+    [6. 9.]
+    """
+    directions = _directions(inputs, tangents)
+    tape = _HessianTape(directions)
+    run = _runner(function, dim, inputs, outputs, device, max_blocks, block_dim)
+    with _restored([*inputs, *outputs]):
+        with tape:
+            results = run()
+        if len(results) != 1 or results[0].size != 1:
+            shapes = ", ".join(str(result.shape) for result in results)
+            raise ArgumentError(f"a Hessian belongs to one output with one element, got shapes {shapes or 'none'}")
+        arrays = [array if _is_followed(array) else None for array in inputs]
+        with _required([array for array in (*arrays, results[0]) if array is not None]):
+            tape.backward(results[0])
+        return [
+            None if array is None else wp.array(directions.of(array).grad.numpy(), dtype=array.dtype)
+            for array in arrays
+        ]
+
+
+def _directions(inputs: Sequence[Any], tangents: Sequence[Any]) -> Directions:
+    if len(tangents) != len(inputs):
+        raise ArgumentError(f"tangents has {len(tangents)} entries, inputs has {len(inputs)}; None stands for zero")
+    directions = Directions()
+    for number, (array, tangent) in enumerate(zip(inputs, tangents, strict=True)):
+        if tangent is None:
+            continue
+        if not _is_followed(array):
+            raise ArgumentError(f"tangents[{number}] must be None: inputs[{number}] is no array of floats")
+        target, values = directions.of(array).numpy(), np.asarray(tangent)
+        if values.shape != target.shape:
+            raise ArgumentError(f"tangents[{number}] must have the shape {target.shape}, got {values.shape}")
+        target[...] = values
+    return directions
+
+
+def _is_followed(value: Any) -> bool:
+    return isinstance(value, RecordedArray) and value.numpy().dtype.kind == "f"
+
+
+def _runner(
+    function: Any,
+    dim: Any,
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    device: Any,
+    max_blocks: int,
+    block_dim: int,
+) -> Callable[[], list[Any]]:
+    """Make the call; it gives the output arrays."""
+    if isinstance(function, wp.Kernel):
+        if dim is None:
+            raise ArgumentError("dim is required for a kernel")
+
+        def run_kernel() -> list[Any]:
+            options = {"device": device, "max_blocks": max_blocks, "block_dim": block_dim}
+            wp.launch(function, dim, inputs=list(inputs), outputs=list(outputs), **options)
+            return [array for array in outputs if _is_followed(array)]
+
+        return run_kernel
+
+    def run_function() -> list[Any]:
+        returned = function(*inputs)
+        return list(returned) if isinstance(returned, (list, tuple)) else [returned]
+
+    return run_function
+
+
+@contextmanager
+def _restored(values: Sequence[Any]) -> Iterator[None]:
+    """Leave the values and gradients of arrays as they were."""
+    arrays = [value for value in values if isinstance(value, RecordedArray)]
+    kept = [
+        (memory, memory.copy())
+        for array in arrays
+        for memory in (array.numpy(), *((array.grad.numpy(),) if array.requires_grad else ()))
+    ]
+    try:
+        yield
+    finally:
+        for memory, values_before in kept:
+            memory[...] = values_before
+
+
+@contextmanager
+def _required(arrays: Sequence[Any]) -> Iterator[None]:
+    """Give arrays without a gradient one for a while."""
+    changed = [array for array in arrays if not array.requires_grad]
+    for array in changed:
+        array.requires_grad = True
+    try:
+        yield
+    finally:
+        for array in changed:
+            array.requires_grad = False
+
+
+__all__ = ["Directions", "hvp", "jvp"]

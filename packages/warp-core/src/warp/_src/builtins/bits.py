@@ -1,0 +1,257 @@
+"""Operators on bits, remainders and classification of whole tensors, and operators under their names."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+from warp._src.builtins.declare import Sampling, builtin
+from warp._src.builtins.expression import f
+from warp._src.builtins.logic import shift_left, shift_right
+from warp._src.builtins.matrices import REGULAR, inverse_of
+from warp._src.builtins.operators import divide, modulo
+from warp._src.builtins.patterns import B, F, I, L, Mat, N, S, Ten, Vec, X
+from warp._src.builtins.reference import componentwise
+from warp._src.builtins.rules import BOOLEAN, INTEGER, INTERNAL, strong, strong_dot
+from warp._src.types.scalars import bool_
+
+GROUP = "Operators"
+
+_AWAY_FROM_JUMPS = Sampling(
+    ranges={"b": (0.5, 2.0)}, condition=lambda a, b: bool(np.all(np.abs(a / b - np.round(a / b)) > 0.05))
+)
+
+
+@builtin(
+    "bit_and",
+    cpp="wp::tensor_and({a}, {b})",
+    adjoint=INTEGER,
+    reference=operator.and_,
+    group=GROUP,
+)
+def bit_and_tensors(a: Ten[X, I], b: Ten[X, I]) -> Ten[X, I]:
+    """And, bit by bit, of each pair of components."""
+
+
+@builtin(
+    "bit_or",
+    cpp="wp::tensor_or({a}, {b})",
+    adjoint=INTEGER,
+    reference=operator.or_,
+    group=GROUP,
+)
+def bit_or_tensors(a: Ten[X, I], b: Ten[X, I]) -> Ten[X, I]:
+    """Or, bit by bit, of each pair of components."""
+
+
+@builtin(
+    "bit_xor",
+    cpp="wp::tensor_xor({a}, {b})",
+    adjoint=INTEGER,
+    reference=operator.xor,
+    group=GROUP,
+)
+def bit_xor_tensors(a: Ten[X, I], b: Ten[X, I]) -> Ten[X, I]:
+    """Exclusive or, bit by bit, of each pair of components."""
+
+
+@builtin(
+    "invert",
+    cpp="wp::tensor_invert({a})",
+    adjoint=INTEGER,
+    reference=operator.invert,
+    group=GROUP,
+)
+def invert_tensor(a: Ten[X, I]) -> Ten[X, I]:
+    """Flip all bits of each component."""
+
+
+@builtin(
+    "shl",
+    cpp="wp::tensor_shl({a}, {b})",
+    adjoint=INTEGER,
+    reference=componentwise(shift_left),
+    group=GROUP,
+    internal=True,
+)
+def shl_tensors(a: Ten[X, I], b: Ten[X, I]) -> Ten[X, I]:
+    """Shift each component left by the component of `b`."""
+
+
+@builtin(
+    "shr",
+    cpp="wp::tensor_shr({a}, {b})",
+    adjoint=INTEGER,
+    reference=componentwise(shift_right),
+    group=GROUP,
+    internal=True,
+)
+def shr_tensors(a: Ten[X, I], b: Ten[X, I]) -> Ten[X, I]:
+    """Shift each component right by the component of `b`."""
+
+
+@builtin(
+    "lshift",
+    cpp="wp::shl({a}, {b})",
+    adjoint=INTEGER,
+    reference=shift_left,
+    group=GROUP,
+)
+def lshift(a: I, b: I) -> I:
+    """Shift left; 0 if `b` is negative or not less than the width."""
+
+
+@builtin(
+    "lshift",
+    cpp="wp::tensor_shl({a}, {b})",
+    adjoint=INTEGER,
+    reference=componentwise(shift_left),
+    group=GROUP,
+)
+def lshift_tensors(a: Ten[X, I], b: Ten[X, I]) -> Ten[X, I]:
+    """Shift each component left, by the component of `b`."""
+
+
+@builtin(
+    "rshift",
+    cpp="wp::shr({a}, {b})",
+    adjoint=INTEGER,
+    reference=shift_right,
+    group=GROUP,
+)
+def rshift(a: I, b: I) -> I:
+    """Shift right and fill with the sign; the sign alone if `b` is negative or not less than the width."""
+
+
+@builtin(
+    "rshift",
+    cpp="wp::tensor_shr({a}, {b})",
+    adjoint=INTEGER,
+    reference=componentwise(shift_right),
+    group=GROUP,
+)
+def rshift_tensors(a: Ten[X, I], b: Ten[X, I]) -> Ten[X, I]:
+    """Shift each component right and fill with the sign, by the component of `b`."""
+
+
+@builtin(
+    "unot",
+    cpp="!{a}",
+    adjoint=BOOLEAN,
+    reference=lambda a: np.bool_(not a),
+    group=GROUP,
+)
+def unot(a: B) -> bool_:
+    """Tell whether a bool is false, or an integer 0: `not a`."""
+
+
+@builtin(
+    "mod",
+    cpp="wp::tensor_mod({a}, {b})",
+    adjoint={"a": lambda adj: adj, "b": lambda a, b, adj: strong(adj, f.tensor_whole_quotients(a, b))},
+    reference=componentwise(modulo),
+    group=GROUP,
+    sampling=_AWAY_FROM_JUMPS,
+)
+def mod_vectors(a: Vec[N, S], b: Vec[N, S]) -> Vec[N, S]:
+    """Remainder of each pair of components, with the sign of that of `a`."""
+
+
+@builtin(
+    "tensor_whole_quotients",
+    cpp="wp::tensor_whole_quotients({a}, {b})",
+    adjoint=INTERNAL,
+    reference=componentwise(lambda a, b: -np.trunc(a / b)),
+    group=GROUP,
+    internal=True,
+)
+def tensor_whole_quotients(a: Vec[N, F], b: Vec[N, F]) -> Vec[N, F]:
+    """Minus the quotients rounded toward zero, the slopes of `mod`."""
+
+
+@builtin(
+    "isfinite",
+    cpp="wp::tensor_is_finite({a})",
+    adjoint=BOOLEAN,
+    reference=lambda a: np.isfinite(a).all(),
+    group="Scalar math",
+)
+def isfinite_tensor(a: Ten[X, S]) -> bool_:
+    """Tell whether all components are neither infinite nor nan."""
+
+
+@builtin(
+    "isnan",
+    cpp="wp::tensor_has_nan({a})",
+    adjoint=BOOLEAN,
+    reference=lambda a: np.isnan(a).any(),
+    group="Scalar math",
+)
+def isnan_tensor(a: Ten[X, S]) -> bool_:
+    """Tell whether any component is nan."""
+
+
+@builtin(
+    "isinf",
+    cpp="wp::tensor_has_inf({a})",
+    adjoint=BOOLEAN,
+    reference=lambda a: np.isinf(a).any(),
+    group="Scalar math",
+)
+def isinf_tensor(a: Ten[X, S]) -> bool_:
+    """Tell whether any component is inf or -inf."""
+
+
+@builtin(
+    "div_approx",
+    cpp="wp::div({a}, {b})",
+    adjoint={"a": lambda b, adj: adj / b, "b": lambda b, ret, adj: -(adj * ret / b)},
+    reference=divide,
+    group=GROUP,
+    sampling=Sampling(ranges={"b": (0.5, 2.0)}),
+)
+def div_approx(a: F, b: F) -> F:
+    """Divide; where a device has a faster, less exact division it may be used."""
+
+
+@builtin(
+    "div_approx",
+    cpp="wp::tensor_div({a}, {b})",
+    adjoint={"a": lambda b, adj: adj / b, "b": lambda b, ret, adj: -(strong_dot(adj, ret) / b)},
+    reference=componentwise(divide),
+    group=GROUP,
+    sampling=Sampling(ranges={"b": (0.5, 2.0)}),
+)
+def div_approx_tensor(a: Ten[X, F], b: F) -> Ten[X, F]:
+    """Divide each component by a scalar."""
+
+
+@builtin(
+    "div_approx",
+    cpp="wp::tensor_div_into<{X}>({a}, {b})",
+    adjoint={
+        "a": lambda b, adj: strong_dot(adj, f.div(b.constant(1.0), b)),
+        "b": lambda b, ret, adj: -(strong(adj, ret) / b),
+    },
+    reference=componentwise(divide),
+    group=GROUP,
+    sampling=Sampling(ranges={"b": (0.5, 2.0)}),
+)
+def div_approx_into(a: F, b: Ten[X, F]) -> Ten[X, F]:
+    """Divide a scalar by each component."""
+
+
+@builtin(
+    "inverse_approx",
+    cpp="wp::inverse({a})",
+    adjoint={"a": lambda ret, adj: -f.mul(f.mul(f.transpose(ret), adj), f.transpose(ret))},
+    reference=inverse_of,
+    group="Matrix math",
+    sampling=REGULAR,
+)
+def inverse_approx(a: Mat[L, L, F]) -> Mat[L, L, F]:
+    """Inverse of a matrix; where a device has a faster, less exact division it may be used."""
+
+
+__all__ = ["GROUP"]

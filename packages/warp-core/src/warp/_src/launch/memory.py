@@ -1,0 +1,66 @@
+"""The arrays among the arguments of a launch, and whether their memory overlaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from warp._src.array.array import array
+from warp._src.array.indexed import indexedarray
+from warp._src.types.struct_type import StructInstance
+
+
+def arrays_in(value: Any) -> list[Any]:
+    """The arrays of an argument: members of structs, and what an indexed array is made of."""
+    if isinstance(value, array):
+        return [value]
+    if isinstance(value, indexedarray):
+        return [value.data, *(index for index in value.indices if index is not None)]
+    return targets_in(value)
+
+
+def targets_in(value: Any) -> list[Any]:
+    """The arrays of an argument that a kernel can write: the indices of an indexed array are not among them."""
+    if isinstance(value, array):
+        return [value]
+    if isinstance(value, indexedarray):
+        return [value.data]
+    if isinstance(value, StructInstance):
+        return [found for field in value._values.values() for found in arrays_in(field)]
+    return []
+
+
+def find_arrays(roots: Iterable[Any], args: Sequence[Any], is_written: bool = False) -> list[Any]:
+    """Find the arrays that access roots name; the unknown root stands for every array."""
+    inside = targets_in if is_written else arrays_in
+    found: dict[int, Any] = {}
+    for root in roots:
+        if root is None:
+            found.update((id(a), a) for arg in args for a in inside(arg))
+            continue
+        value = args[root[0]]
+        for name in root[1:]:
+            value = getattr(value, str(name), None)
+        found.update((id(a), a) for a in inside(value))
+    return list(found.values())
+
+
+def overlaps(args: Sequence[Any], written: Sequence[Any]) -> bool:
+    """Tell whether an array that is written shares memory with another argument."""
+    return any_overlap(written, [a for arg in args for a in arrays_in(arg)])
+
+
+def any_overlap(some: Sequence[Any], others: Sequence[Any]) -> bool:
+    """Tell whether one of `some`, which are among `others`, overlaps another; the same object twice does."""
+    wanted = {id(a) for a in some}
+    reached = reached_by_wanted = 0
+    for low, high, identity in sorted((*a.bounds, id(a)) for a in others):
+        if low >= high:
+            continue
+        is_wanted = identity in wanted
+        if low < reached_by_wanted or (is_wanted and low < reached):
+            return True
+        reached = max(reached, high)
+        if is_wanted:
+            reached_by_wanted = max(reached_by_wanted, high)
+    return False

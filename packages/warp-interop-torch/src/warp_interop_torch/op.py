@@ -1,0 +1,231 @@
+"""One call that makes a differentiable operator of PyTorch from a kernel, or from a Python function of launches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from warp.errors import ArgumentError, AutogradError
+from warp_interop_torch.batching import run_each
+from warp_interop_torch.body import Body, Dims
+from warp_interop_torch.parameters import parameters_of
+
+_NAMESPACE = "warp_op"
+
+
+class TorchOp:
+    """A differentiable operator of PyTorch. Call it with tensors; it returns its outputs as tensors."""
+
+    def __init__(self, body: Body, name: str) -> None:
+        self.__name__ = body.name
+        self.__doc__ = getattr(body.function, "__doc__", None)
+        self.name = name
+        """The operator's name in `torch.ops`."""
+        self._names = [parameter.name for parameter in body.inputs]
+        self._array_places = [place for place, parameter in enumerate(body.inputs) if parameter.is_array]
+        self._value_places = [place for place, parameter in enumerate(body.inputs) if not parameter.is_array]
+        self._tensor_values = [place for place, parameter in enumerate(body.inputs) if parameter.schema.endswith("[]")]
+        self._body = body
+        self.op = _register_operator(body, name)
+        """The operator itself, for `torch.library.opcheck`."""
+        self._function = _make_function(body, self.op, _register_adjoint(body, name))
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """Return the outputs, inputs that the function changes first: a tensor, or a tuple of several.
+
+        Raises ArgumentError, which names the parameter, for an argument that does not fit.
+        """
+        values = self._in_order(args, keywords) if keywords or len(args) != len(self._names) else args
+        for place in self._array_places:
+            if not isinstance(values[place], torch.Tensor):
+                raise ArgumentError(f"{self._what(place)} takes a tensor, got {type(values[place]).__qualname__}")
+        for place in self._value_places:
+            if isinstance(values[place], torch.Tensor):
+                raise ArgumentError(
+                    f"{self._what(place)} is given by value, so no gradient could reach a tensor; pass a number"
+                )
+        if self._tensor_values:
+            values = [parameter.to_operator(value) for parameter, value in zip(self._body.inputs, values, strict=True)]
+        # torch.compile cannot trace a Function made at run time; torch.func cannot differentiate the bare operator.
+        if torch.compiler.is_compiling():
+            return self.op(*values)
+        return self._function.apply(*values)
+
+    def _what(self, place: int) -> str:
+        return f"{self.__name__}: parameter '{self._names[place]}'"
+
+    def _in_order(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]:
+        values = dict(zip(self._names, args, strict=False))
+        unknown = [name for name in keywords if name not in self._names]
+        twice = [name for name in keywords if name in values]
+        values.update(keywords)
+        if unknown or twice or len(args) > len(self._names) or len(values) != len(self._names):
+            given = f"{len(args)} positional arguments" + (f" and {', '.join(keywords)}" if keywords else "")
+            raise ArgumentError(f"{self.__name__} takes ({', '.join(self._names)}), but got {given}")
+        return [values[name] for name in self._names]
+
+    def __repr__(self) -> str:
+        return f"<torch operator {self.name}({', '.join(self._names)})>"
+
+
+def torch_op(
+    function: Any,
+    num_outputs: int = 1,
+    launch_dims: Dims = None,
+    output_dims: Dims | Mapping[str, Dims] = None,
+    in_out_argnames: Sequence[str] = (),
+    name: str | None = None,
+) -> TorchOp:
+    """Make a differentiable operator of PyTorch from a kernel, or from an annotated function that launches kernels.
+
+    The operator allocates its outputs, zeroed; no backward function is needed. It works with autograd, `torch.compile`,
+    `torch.vmap` and `torch.func.grad`.
+
+    Args:
+        function: A kernel, or a Python function whose parameters are annotated as a kernel's are. The outputs come
+            last among its parameters.
+        num_outputs: Number of outputs, those in `in_out_argnames` included.
+        launch_dims: Threads of the kernel: an int, a tuple, or a function of the operator's arguments that returns
+            one; by default the shape of the first array.
+        output_dims: Shape of the output arrays, given likewise, or by name of the output; by default `launch_dims`.
+            Dimensions of vectors and matrices are added.
+        in_out_argnames: Inputs that the function changes. The operator works on a copy, and returns it before the
+            other outputs.
+        name: The operator's name, `namespace::name`; unique in the process, and best the same in every run.
+
+    Raises:
+        ArgumentError: The function has parameters that PyTorch has nothing for.
+    """
+    names = [in_out_argnames] if isinstance(in_out_argnames, str) else list(in_out_argnames)
+    body = Body(function, parameters_of(function, num_outputs, names), launch_dims, output_dims)
+    return TorchOp(body, _free_name(function, body.name) if name is None else _check_name(name))
+
+
+# ---------------------------------------------------------------------------------------------------- registration
+
+
+def _free_name(function: Any, key: str) -> str:
+    plain = re.sub(r"\W+", "_", f"{function.__module__}_{key}".replace("<locals>", ""))
+    count, name = 1, f"{_NAMESPACE}::{plain}"
+    while _exists(name):
+        count += 1
+        name = f"{_NAMESPACE}::{plain}_{count}"
+    return name
+
+
+def _check_name(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_]\w*::[A-Za-z_]\w*", name):
+        raise ArgumentError(f"name must be of the form 'namespace::name', got {name!r}")
+    if _exists(name):
+        raise ArgumentError(f"name: PyTorch has an operator {name!r} already")
+    return name
+
+
+def _exists(name: str) -> bool:
+    namespace, _, leaf = name.partition("::")
+    return hasattr(getattr(torch.ops, namespace), leaf)
+
+
+def _operator(name: str) -> Any:
+    namespace, _, leaf = name.partition("::")
+    return getattr(getattr(torch.ops, namespace), leaf).default
+
+
+def _register(name: str, schema: str, run: Any, run_fake: Any) -> Any:
+    torch.library.define(name, schema)
+    torch.library.impl(name, ("cpu", "cuda"))(run)
+    torch.library.register_fake(name)(run_fake)
+    operator = _operator(name)
+    torch.library.register_vmap(name, lambda info, in_dims, *values: run_each(operator, info.batch_size, in_dims, values))
+    return operator
+
+
+def _register_operator(body: Body, name: str) -> Any:
+    inputs = ", ".join(f"{parameter.schema} x{place}" for place, parameter in enumerate(body.inputs))
+    results = ", ".join(["Tensor"] * len(body.results))
+    schema = f"({inputs}) -> {results if len(body.results) == 1 else f'({results})'}"
+    return _register(name, schema, body.run, body.allocate_results)
+
+
+def _register_adjoint(body: Body, name: str) -> Any:
+    """Register the operator that computes adjoints, and let autograd call it for the one named `name`."""
+    inputs = [f"{parameter.schema} x{place}" for place, parameter in enumerate(body.inputs)]
+    results = [f"Tensor {kind}{place}" for kind in ("y", "g") for place in range(len(body.results))]
+    schema = f"({', '.join(['SymInt mask', *inputs, *results])}) -> Tensor[]"
+    adjoint_name = f"{name}_adjoint"
+    operator = _register(adjoint_name, schema, body.run_adjoint, body.allocate_adjoints)
+    torch.library.register_autograd(adjoint_name, _refuse_second_derivative, setup_context=_keep_nothing)
+    torch.library.register_autograd(
+        name,
+        lambda ctx, *adjoints: _adjoints(body, operator, ctx, adjoints),
+        setup_context=_keep_tensors,
+    )
+    return operator
+
+
+def _make_function(body: Body, operator: Any, adjoint_operator: Any) -> Any:
+    """Return an autograd Function around the operator, which, unlike it, transforms of torch.func can differentiate."""
+
+    class Adjoint(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(*values: Any) -> Any:
+            return tuple(adjoint_operator(*values))
+
+        setup_context = staticmethod(_keep_nothing)
+        backward = staticmethod(_refuse_second_derivative)
+
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, *values: Any) -> Any:
+            return run_each(Adjoint.apply, info.batch_size, in_dims, values)
+
+    class Operator(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(*values: Any) -> Any:
+            return operator(*values)
+
+        setup_context = staticmethod(_keep_tensors)
+
+        @staticmethod
+        def backward(ctx: Any, *adjoints: Any) -> Any:
+            return _adjoints(body, Adjoint.apply, ctx, adjoints)
+
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, *values: Any) -> Any:
+            return run_each(Operator.apply, info.batch_size, in_dims, values)
+
+    return Operator
+
+
+def _keep_nothing(ctx: Any, inputs: Any, output: Any) -> None:
+    """Save nothing for a backward pass that is refused."""
+
+
+def _refuse_second_derivative(ctx: Any, *adjoints: Any) -> Any:
+    raise AutogradError("warp.torch_op has first derivatives only: the gradient of a gradient was asked for")
+
+
+def _keep_tensors(ctx: Any, inputs: Any, output: Any) -> None:
+    """Save inputs and outputs for the backward pass."""
+    outputs = output if isinstance(output, (tuple, list)) else (output,)
+    ctx.save_for_backward(*(value for value in inputs if isinstance(value, torch.Tensor)), *outputs)
+    ctx.values = [None if isinstance(value, torch.Tensor) else value for value in inputs]
+
+
+def _adjoints(body: Body, run: Any, ctx: Any, adjoints: Sequence[Any]) -> Any:
+    """Return the adjoints of all inputs, None where there is none."""
+    saved = iter(ctx.saved_tensors)
+    values = [
+        next(saved) if parameter.is_array else value
+        for parameter, value in zip(body.inputs, ctx.values, strict=True)
+    ]
+    results = list(saved)
+    mask = body.mask_of(values, ctx.needs_input_grad[: len(values)])
+    given = [
+        torch.zeros_like(result) if adjoint is None else adjoint
+        for result, adjoint in zip(results, adjoints, strict=True)
+    ]
+    found = iter(run(mask, *values, *results, *given) if mask else ())
+    return tuple(next(found) if mask >> place & 1 else None for place in range(len(values)))

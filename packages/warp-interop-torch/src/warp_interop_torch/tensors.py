@@ -1,0 +1,84 @@
+"""Which tensors have memory of their own that kernels can work on, and where it is."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import torch
+
+from warp.errors import ArgumentError
+from warp.plugins import TensorMemory
+
+_is_wrapped: Final = torch._C._functorch.is_functorch_wrapped_tensor
+_DISPATCHES_NOTHING: Final = torch.Tensor.__torch_dispatch__
+
+
+def read(tensor: Any) -> TensorMemory:
+    """Return where a tensor's elements are.
+
+    Raises ArgumentError (a TypeError and RuntimeError) for tensors without memory of their own, and for those whose
+    memory does not hold their values: it says what to do.
+    """
+    if type(tensor) is not torch.Tensor:
+        tensor = _plain(tensor)
+    try:
+        pointer = tensor.data_ptr()
+    except RuntimeError as error:
+        raise ArgumentError(_why_without_memory(tensor)) from error
+    if tensor.is_neg() or tensor.is_conj() or not pointer or tensor.is_nested:
+        _check_values(tensor, pointer)
+    return TensorMemory(pointer, tuple(tensor.shape), tensor.stride(), tensor.dtype, tensor.device)
+
+
+def resolve(tensor: Any, ndim: int) -> Any:
+    """Return a tensor whose memory holds the values, a copy if need be.
+
+    The dimensions after the first `ndim`, which are those of one element, have no gaps.
+    """
+    tensor = tensor.detach().resolve_conj().resolve_neg()
+    inner = tensor.shape[ndim:]
+    if not inner or not tensor.numel():
+        return tensor
+    step = 1
+    for size, stride in zip(reversed(inner), reversed(tensor.stride()), strict=False):
+        if size != 1 and stride != step:
+            return tensor.contiguous()
+        step *= size
+    return tensor
+
+
+def _plain(tensor: Any) -> Any:
+    """Return an instance of a subclass of Tensor as a Tensor, if its memory holds its values."""
+    if type(tensor).__torch_dispatch__ is not _DISPATCHES_NOTHING:
+        raise ArgumentError(
+            f"a {type(tensor).__qualname__} stands for other tensors and has no memory that a kernel could use; "
+            "inside code that PyTorch traces, call a kernel through warp.torch_op"
+        )
+    with torch._C.DisableTorchFunctionSubclass():
+        return tensor.as_subclass(torch.Tensor)
+
+
+def _why_without_memory(tensor: Any) -> str:
+    if _is_wrapped(tensor):
+        return (
+            "the tensor is one of torch.func.grad, torch.vmap or another transform, and has no memory that a kernel "
+            "could use; call the kernel through warp.torch_op"
+        )
+    if tensor.layout is not torch.strided:
+        return f"a tensor with layout {tensor.layout} cannot be shared; convert it with to_dense()"
+    return f"the tensor has no memory that a kernel could use: {type(tensor).__qualname__} on {tensor.device}"
+
+
+def _check_values(tensor: Any, pointer: int) -> None:
+    if tensor.is_nested:
+        raise ArgumentError("a nested tensor has no shape that a kernel could use; pass its values, or pad it")
+    if tensor.is_conj() or tensor.is_neg():
+        name = "resolve_conj" if tensor.is_conj() else "resolve_neg"
+        raise ArgumentError(
+            f"the tensor's memory does not hold its values, but what they become when computed; call {name}() for a "
+            "tensor whose memory can be shared"
+        )
+    if tensor.device.type == "meta":
+        raise ArgumentError("a tensor on the meta device has no memory")
+    if not pointer and tensor.numel():
+        raise ArgumentError("the tensor's memory was released or never allocated (its address is 0)")

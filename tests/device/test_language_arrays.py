@@ -1,0 +1,156 @@
+"""Arrays in kernels, compiled: slices and their gradients, negative strides, checks of debug mode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import warp as wp
+from warp.errors import LaunchError
+
+Floats = wp.array(dtype=float)
+
+
+@wp.func
+def total(values: Floats):
+    result = float(0.0)
+    for i in range(values.shape[0]):
+        result += values[i] * values[i]
+    return result
+
+
+@wp.kernel
+def sliced(x: wp.array2d(dtype=float), y: Floats, n: int):
+    i = wp.tid()
+    row = x[i]
+    y[i] = total(row[n:]) + total(x[:, 0]) + row[::-1][0]
+
+
+def test_slices_have_gradients() -> None:
+    values = np.arange(1.0, 9.0, dtype=np.float32).reshape(2, 4)
+    x = wp.array(values, dtype=float, requires_grad=True)
+    y = wp.zeros(2, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(sliced, 2, inputs=[x], outputs=[y, 2])
+    expected = (values[:, 2:] ** 2).sum(axis=1) + (values[:, 0] ** 2).sum() + values[:, -1]
+    np.testing.assert_allclose(y.numpy(), expected)
+    tape.backward(grads={y: wp.ones(2, dtype=float)})
+    gradient = np.zeros((2, 4))
+    gradient[:, 2:] = 2 * values[:, 2:]
+    gradient[:, 0] += 4 * values[:, 0]
+    gradient[:, -1] += 1
+    np.testing.assert_allclose(x.grad.numpy(), gradient)
+
+
+@wp.kernel
+def doubled(x: Floats, y: Floats):
+    i = wp.tid()
+    y[i] = 2.0 * x[i]
+
+
+@wp.kernel
+def numbered(x: wp.array2d(dtype=float)):
+    i, j = wp.tid()
+    x[i, j] = float(i * 10 + j)
+
+
+def test_negative_strides() -> None:
+    x = wp.array(np.arange(4, dtype=np.float32), requires_grad=True)
+    y = wp.zeros(4, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(doubled, 4, inputs=[x[::-1]], outputs=[y])
+    assert y.numpy().tolist() == [6, 4, 2, 0]
+    tape.backward(grads={y: wp.array([1.0, 2.0, 3.0, 4.0], dtype=float)})
+    assert x.grad.numpy().tolist() == [8, 6, 4, 2]
+    wp.launch(doubled, 4, inputs=[np.arange(4, dtype=np.float32)[::-1], y])
+    assert y.numpy().tolist() == [6, 4, 2, 0]
+
+
+def test_writing_with_negative_strides() -> None:
+    plane = wp.zeros((3, 4), dtype=float)
+    wp.launch(numbered, (3, 2), inputs=[plane[::-1, ::-2]])
+    expected = np.zeros((3, 4))
+    expected[::-1, ::-2] = [[0, 1], [10, 11], [20, 21]]
+    np.testing.assert_array_equal(plane.numpy(), expected)
+
+
+@pytest.fixture
+def debug() -> Iterator[None]:
+    wp.config.mode = "debug"
+    yield
+    wp.config.mode = "release"
+
+
+@wp.kernel
+def reading_beyond(image: wp.array2d(dtype=float), y: Floats):
+    i = wp.tid()
+    y[i] = image[i, i + 7]
+
+
+@wp.kernel
+def writing_before(y: Floats):
+    y[wp.tid() - 2] = 1.0
+
+
+@wp.kernel
+def component_beyond(points: wp.array(dtype=wp.vec3), k: int):
+    points[0][k] = 1.0
+
+
+@wp.kernel
+def local_component_beyond(y: Floats, k: int):
+    v = wp.vec3(1.0, 2.0, 3.0)
+    y[0] = v[k]
+
+
+@wp.kernel
+def asserting(y: Floats):
+    assert y[0] > 1.0, "too small"
+
+
+IMAGE, LINE, POINTS = (2, 3), 2, wp.vec3
+
+
+@pytest.mark.usefixtures("debug")
+@pytest.mark.parametrize(
+    ("kernel", "arguments", "words"),
+    [
+        (reading_beyond, ["image", "line"], "index 7 is out of bounds for array 'image', which has 3 elements in dimension 1"),
+        (writing_before, ["line"], "index -2 is out of bounds for array 'y', which has 2 elements, at line"),
+        (component_beyond, ["points", 5], "component 5 of 'points' is out of bounds: there are 3"),
+        (local_component_beyond, ["line", -1], "component -1 of 'v' is out of bounds: there are 3"),
+        (asserting, ["line"], 'assert y[0] > 1.0, "too small"'),
+    ],
+)
+def test_debug_mode_names_array_and_index(kernel: Any, arguments: list[Any], words: str) -> None:
+    made = {
+        "image": wp.zeros((2, 3), dtype=float),
+        "line": wp.zeros(2, dtype=float),
+        "points": wp.zeros(1, dtype=wp.vec3),
+    }
+    with pytest.raises(LaunchError) as caught:
+        wp.launch(kernel, 2, inputs=[made.get(argument, argument) for argument in arguments])
+    message = str(caught.value)
+    assert words in message
+    assert "in the thread with index (0)" in message
+    line = kernel.func.__code__.co_firstlineno
+    assert line < caught.value.line <= line + 5
+    assert f'File "{__file__}", line {caught.value.line}' in message
+
+
+@wp.kernel
+def dividing(x: Floats, y: Floats):
+    i = wp.tid()
+    y[i] = 1.0 / x[i]
+
+
+def test_verify_fp_names_the_value() -> None:
+    wp.config.verify_fp = True
+    try:
+        with pytest.raises(LaunchError, match=r"is inf, not a finite number, at line \d+, .* index \(2\)"):
+            wp.launch(dividing, 4, inputs=[wp.array([1.0, 2.0, 0.0, 4.0], dtype=float), wp.zeros(4, dtype=float)])
+    finally:
+        wp.config.verify_fp = False
