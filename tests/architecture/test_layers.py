@@ -34,11 +34,14 @@ ALLOWED = {
     "plugin_host": BASE | {"types", "plugins", "recording"},
     "runtime": RUNTIME - {"runtime", "array"},
     "array": RUNTIME - {"array"},
+    "interop": RUNTIME,
     "build": BASE,
-    "launch": RUNTIME | {"program"},
+    "launch": RUNTIME | {"interop", "program"},
     "program": COMPILER | RUNTIME | {"lang", "passes", "emit", "build"},
     "commands": COMPILER | RUNTIME | {"lang", "passes", "emit", "build"},
-    "facade": COMPILER | RUNTIME | {"lang", "passes", "emit", "build", "launch", "program", "testing", "commands"},
+    "facade": COMPILER
+    | RUNTIME
+    | {"lang", "passes", "emit", "interop", "build", "launch", "program", "testing", "commands"},
     "testing": PUBLIC,
     "examples": PUBLIC | {"config"},
     "outside": PUBLIC,

@@ -210,3 +210,24 @@ def test_launch_recorded_by_hand() -> None:
     tape.record_launch(cube_in_place, 3, 0, [x], [], wp.get_device("cpu"))
     with pytest.raises(AutogradError, match=r"'cube_in_place' .* recorded with record_launch\(\)"):
         tape.backward(grads={x: wp.ones_like(x)})
+
+
+@wp.kernel
+def product_of(x: Floats, y: Floats):
+    tid = wp.tid()
+    y[tid] *= 2.0 * x[tid]
+
+
+@pytest.mark.parametrize("has_gradient", [True, False])
+def test_one_memory_with_two_gradients(has_gradient: bool) -> None:
+    memory = np.array([1.0, 2.0, 3.0], dtype=np.float32)
+    x = wp.array(memory, dtype=float, copy=False, requires_grad=True)
+    y = wp.array(memory, dtype=float, copy=False, requires_grad=has_gradient)
+    with wp.Tape() as tape:
+        wp.launch(product_of, 3, inputs=[x, y])
+    with pytest.raises(AutogradError, match="two arguments of 'product_of' share memory"):
+        tape.backward(grads={x: wp.ones_like(x)})
+    x.grad.zero_()
+    y.grad = x.grad
+    tape.backward(grads={x: wp.ones_like(x)})
+    assert x.grad.numpy().tolist() == [4.0, 8.0, 12.0]

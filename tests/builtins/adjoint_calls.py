@@ -17,12 +17,11 @@ from warp._src.types.scalars import is_float, is_scalar
 
 
 def adjoint_function(overload: Overload) -> tuple[Function, list[str]]:
-    """Build the function of arguments and incoming adjoint that gives the contribution to each parameter."""
+    """Build the function of arguments and incoming adjoints that gives the contribution by each rule."""
     record = overload.builtin
     assert isinstance(record.adjoint, Mapping)
-    names = [
-        name for name, type in zip(record.parameters, overload.param_types, strict=True) if is_differentiable(type)
-    ]
+    parameters = zip(record.parameters, overload.param_types, strict=True)
+    names = [name for name, type in parameters if is_differentiable(type) and name in record.adjoint]
     args = tuple(Value(type) for type in overload.param_types)
     incoming = tuple(Value(type) for type in overload.result_types)
     region = Region(args=(*args, *incoming))

@@ -84,10 +84,14 @@ def test_adjoint_is_the_derivative(record: Builtin) -> None:
             incoming = [_incoming(random, type) for type in overload.result_types]
             found = adjoints(overload, args, *incoming)
             expected = central_differences(overload, args, *incoming)
-            assert found.keys() == expected.keys()
+            assert found.keys() <= expected.keys()
             for name, want in expected.items():
                 np.testing.assert_allclose(
-                    found[name], want, rtol=1e-6, atol=1e-7, err_msg=f"{overload.label} by {name} at {args}"
+                    found.get(name, np.zeros_like(want)),
+                    want,
+                    rtol=1e-6,
+                    atol=1e-7,
+                    err_msg=f"{overload.label} by {name} at {args}",
                 )
 
 
@@ -110,9 +114,9 @@ def test_without_adjoint_the_derivative_is_zero(record: Builtin) -> None:
                 np.testing.assert_array_equal(slope, 0.0, err_msg=f"{overload.label} by {name} at {args}")
 
 
-def test_every_float_parameter_has_a_rule() -> None:
+def test_every_float_parameter_of_a_public_builtin_has_a_rule() -> None:
     for record in RECORDS:
-        if isinstance(record.adjoint, Mapping):
+        if isinstance(record.adjoint, Mapping) and not record.internal:
             for overload in instances(record):
                 for name, type in zip(record.parameters, overload.param_types, strict=True):
                     assert not is_differentiable(type) or name in record.adjoint, f"{record.signature}: {name}"

@@ -29,7 +29,9 @@ TYPES: dict[str, Any] = {scalar.name: scalar for scalar in SCALARS} | SHORT_NAME
 CALL = re.compile(r"`([\w, ]+): (\w+)\(([^`]*)\) = ([^`]+)`")
 CAST = re.compile(r"`(\w+) -> (\w+): ([^`]+) = ([^`]+)`")
 NUMBERS = {"nan": "NaN", "inf": "Infinity"}
-LIBRARY_FUNCTIONS = frozenset("sin cos tan asin acos atan atan2 sinh cosh tanh exp log log2 log10 cbrt pow".split())
+LIBRARY_FUNCTIONS = frozenset(
+    "sin cos tan asin acos atan atan2 sinh cosh tanh exp log log2 log10 cbrt pow erf erfc erfinv erfcinv".split()
+)
 
 
 @dataclass(frozen=True)

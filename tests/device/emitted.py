@@ -41,7 +41,16 @@ class IndexedArray(ctypes.Structure):
 
 
 class Fault(ctypes.Structure):
-    _fields_ = (("kind", ctypes.c_int32), ("line", ctypes.c_int32), ("item", ctypes.c_int64))
+    _fields_ = (
+        ("kind", ctypes.c_int32),
+        ("line", ctypes.c_int32),
+        ("item", ctypes.c_int64),
+        ("index", ctypes.c_int64),
+        ("extent", ctypes.c_int64),
+        ("value", ctypes.c_double),
+        ("axis", ctypes.c_int32),
+        ("name", ctypes.c_char * 36),
+    )
 
 
 class Launch(ctypes.Structure):

@@ -111,14 +111,15 @@ def asserting(y: Floats):
     assert y[0] > 1.0, "too small"
 
 
-IMAGE, LINE, POINTS = (2, 3), 2, wp.vec3
-
-
 @pytest.mark.usefixtures("debug")
 @pytest.mark.parametrize(
     ("kernel", "arguments", "words"),
     [
-        (reading_beyond, ["image", "line"], "index 7 is out of bounds for array 'image', which has 3 elements in dimension 1"),
+        (
+            reading_beyond,
+            ["image", "line"],
+            "index 7 is out of bounds for array 'image', which has 3 elements in d",
+        ),
         (writing_before, ["line"], "index -2 is out of bounds for array 'y', which has 2 elements, at line"),
         (component_beyond, ["points", 5], "component 5 of 'points' is out of bounds: there are 3"),
         (local_component_beyond, ["line", -1], "component -1 of 'v' is out of bounds: there are 3"),

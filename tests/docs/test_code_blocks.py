@@ -1,13 +1,15 @@
 """Every Python block of the documentation runs and prints what the page says.
 
 The blocks of a page share one namespace and run in a process of their own, as a file with the page's line numbers. A
-block of `text` or `output` right after a Python block is what it must print; `...` stands for anything.
+block of `text` or `output` right after a Python block is what it must print; `...` stands for anything. A page that
+needs a framework says so in a comment, `% needs: torch`, and is tested where it is installed.
 """
 
 from __future__ import annotations
 
 import doctest
 import importlib
+import importlib.util
 import itertools
 import os
 import pkgutil
@@ -25,10 +27,19 @@ import warp
 import warp_autograd
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [path for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")] if "```python\n" in path.read_text("utf-8")]
+NEEDS = re.compile(r"^% needs: (\w+)$", re.MULTILINE)
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 MARK = "\x1e"
 FENCE = re.compile(r"^( *)```+ *(\S*)")
+
+
+def has_blocks_to_run(path: Path) -> bool:
+    """Tell whether a page has Python blocks, and everything that it needs is installed."""
+    text = path.read_text(encoding="utf-8")
+    return "```python\n" in text and all(importlib.util.find_spec(name) for name in NEEDS.findall(text))
+
+
+PAGES = [path for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")] if has_blocks_to_run(path)]
 
 
 @dataclass(frozen=True)

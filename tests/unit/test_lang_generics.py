@@ -75,7 +75,7 @@ def test_a_number_of_the_launch_takes_the_type_of_an_array() -> None:
 
     number = wp.Kernel.signature(kernel, [Literal(2.0), ArrayType(wp.float64, 1)])
     assert number == (wp.float64, ArrayType(wp.float64, 1))
-    with pytest.raises(ArgumentError, match="parameter 'factor'.*float32 literal 2.0"):
+    with pytest.raises(ArgumentError, match=r"parameter 'factor'.*float32 literal 2.0"):
         kernel.signature([Literal(2.0), ArrayType(wp.int32, 1)])
 
 
@@ -111,7 +111,7 @@ def test_overload_forms() -> None:
     assert [t for _, t in named.parameters] == [wp.float32, ArrayType(wp.vec3, 1)]
 
     @wp.overload
-    def kernel(factor: float, x: wp.array(dtype=wp.vec2)): ...  # noqa: F811 - the kernel of this name is meant
+    def kernel(factor: float, x: wp.array(dtype=wp.vec2)): ...
 
     assert len(kernel.overloads) == 3
     with pytest.raises(ArgumentError, match="no parameter 'y'"):

@@ -109,7 +109,7 @@ def test_rows_of_another_type() -> None:
     def kernel(y: Doubles):
         y[0] = wp.mat22d.from_rows(AXIS, AXIS)[0, 0]
 
-    with pytest.raises(KernelTypeError, match="what mat22d.from_rows.. makes must be mat22d"):
+    with pytest.raises(KernelTypeError, match=r"what mat22d\.from_rows\(\) makes must be mat22d"):
         run(kernel, np.zeros(1))
 
 

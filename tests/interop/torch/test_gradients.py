@@ -163,7 +163,9 @@ def test_to_torch_shares_the_arrays_gradient() -> None:
     assert array.numpy().tolist() == [0.0, 0.0]
 
 
-@pytest.mark.parametrize(("has", "wants", "is_required"), [(True, None, True), (True, False, False), (False, True, True)])
+@pytest.mark.parametrize(
+    ("has", "wants", "is_required"), [(True, None, True), (True, False, False), (False, True, True)]
+)
 def test_to_torch_requires_grad(has: bool, wants: bool | None, is_required: bool) -> None:
     tensor = wp.to_torch(wp.zeros(2, requires_grad=has), requires_grad=wants)
     assert tensor.requires_grad is is_required

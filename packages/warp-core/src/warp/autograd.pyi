@@ -6,6 +6,8 @@ from warp_autograd import checkpointed_loop as checkpointed_loop
 from warp_autograd import find_nonfinite as find_nonfinite
 from warp_autograd import gradcheck as gradcheck
 from warp_autograd import gradcheck_tape as gradcheck_tape
+from warp_autograd import hvp as hvp
 from warp_autograd import jacobian as jacobian
 from warp_autograd import jacobian_fd as jacobian_fd
 from warp_autograd import jacobian_plot as jacobian_plot
+from warp_autograd import jvp as jvp

@@ -176,7 +176,7 @@ class Bridge:
     gradients: Gradients | None = None
     streams: Streams | None = None
     on_write: Callable[[Any], None] | None = None
-    """Tell the framework that a kernel is about to write the memory of a tensor."""
+    """Tell the framework that a kernel, a copy or a fill wrote the memory of a tensor."""
 
 
 _derivers: list[Callable[[Bridge], Functions]] = []

@@ -97,29 +97,46 @@ class Body:
 
     # ------------------------------------------------------------------ backward
 
-    def run_adjoint(self, mask: int, *tensors: Any) -> list[Any]:
-        """Return the adjoints of the inputs whose bit in `mask` is set, in order.
+    def run_adjoint(self, mask: int, *tensors: Any) -> Any:
+        """Return the adjoints of the input arrays, of those whose bit in `mask` is not set something empty.
 
         `tensors` are the inputs, the outputs that `run` gave for them, and the adjoints of those.
         """
         count = len(self.inputs)
         values, rest = tensors[:count], tensors[count:]
         results, adjoints = rest[: len(self.results)], rest[len(self.results) :]
+        found = self._zeros(mask, values)
         if not self._needs_tape:
             try:
-                return self._launch_adjoint(mask, values, results, adjoints)
+                self._launch_adjoint(found, values, results, adjoints)
+                return self._as_results(mask, values, found)
             except AutogradError:
                 # The adjoint wants what only a tape keeps, or there is none: then the tape says why.
                 self._needs_tape = True
-        return self._replay(mask, values, adjoints)
+                found = self._zeros(mask, values)
+        self._replay(found, values, adjoints)
+        return self._as_results(mask, values, found)
 
-    def allocate_adjoints(self, mask: int, *tensors: Any) -> list[Any]:
-        """Return zeros for what `run_adjoint` returns."""
-        return [
-            value.new_zeros(value.shape)
-            for place, value in self._differentiated(tensors[: len(self.inputs)])
+    def allocate_adjoints(self, mask: int, *tensors: Any) -> Any:
+        """Return what `run_adjoint` would, with any contents."""
+        values = tensors[: len(self.inputs)]
+        return self._as_results(mask, values, self._zeros(mask, values))
+
+    def _zeros(self, mask: int, values: Sequence[Any]) -> dict[str, Any]:
+        """Return zeros for the adjoints of the inputs in a mask, by name."""
+        return {
+            self.inputs[place].name: value.new_zeros(value.shape)
+            for place, value in self._differentiated(values)
             if mask >> place & 1
+        }
+
+    def _as_results(self, mask: int, values: Sequence[Any], found: Mapping[str, Any]) -> Any:
+        results = [
+            found[parameter.name] if parameter.name in found else value.new_empty(0)
+            for parameter, value in zip(self.inputs, values, strict=True)
+            if parameter.is_array
         ]
+        return results[0] if len(results) == 1 else tuple(results)
 
     def mask_of(self, values: Sequence[Any], needed: Sequence[bool]) -> int:
         """Return the mask of the inputs that need an adjoint and can have one."""
@@ -132,28 +149,25 @@ class Body:
                 yield place, value
 
     def _launch_adjoint(
-        self, mask: int, values: Sequence[Any], results: Sequence[Any], adjoints: Sequence[Any]
-    ) -> list[Any]:
-        incoming = dict(zip((parameter.name for parameter in self.results), zip(results, adjoints, strict=True)))
-        inputs, gradients, found = [], [], []
-        for place, (parameter, value) in enumerate(zip(self.inputs, values, strict=True)):
-            gradient = None
+        self, found: Mapping[str, Any], values: Sequence[Any], results: Sequence[Any], adjoints: Sequence[Any]
+    ) -> None:
+        """Run the kernel's adjoint on the results of the launch, adding to the adjoints in `found`."""
+        inputs, gradients = [], []
+        after = {parameter.name: pair for parameter, pair in zip(self.results, zip(results, adjoints), strict=True)}  # noqa: B905
+        for parameter, value in zip(self.inputs, values, strict=True):
+            gradient = found.get(parameter.name)
             if parameter.is_changed:
-                value, adjoint = incoming[parameter.name]
-                gradient = adjoint.clone(memory_format=torch.contiguous_format) if value.is_floating_point() else None
-            elif mask >> place & 1:
-                gradient = value.new_zeros(value.shape)
-            if mask >> place & 1:
-                found.append(gradient)
+                value, adjoint = after[parameter.name]
+                gradient = _seed(gradient, adjoint, value)
             wrap = _wrap_writable if parameter.is_changed else _wrap
             inputs.append(wrap(parameter, value))
             gradients.append(None if gradient is None else _wrap_writable(parameter, gradient))
         outputs, seeds = [], []
         for parameter in self.outputs:
-            value, adjoint = incoming[parameter.name]
+            value, adjoint = after[parameter.name]
             dtype = self._element_type(parameter, values)
-            outputs.append(from_torch(value.detach(), dtype=dtype, requires_grad=False))
-            seeds.append(_wrap_writable(parameter, adjoint) if value.is_floating_point() else None)
+            outputs.append(_wrap_as(dtype, parameter, value))
+            seeds.append(_wrap_as(dtype, parameter, adjoint) if value.is_floating_point() else None)
         wp.launch(
             self.function,
             self._dims_of_launch(values),
@@ -164,25 +178,21 @@ class Body:
             adjoint=True,
             device=device_from_torch(self._first(values).device),
         )
-        return found
 
-    def _replay(self, mask: int, values: Sequence[Any], adjoints: Sequence[Any]) -> list[Any]:
-        """Run the function again on a tape, and the tape backward."""
-        found: list[Any] = []
+    def _replay(self, found: Mapping[str, Any], values: Sequence[Any], adjoints: Sequence[Any]) -> None:
+        """Run the function again on a tape, and the tape backward, adding to the adjoints in `found`."""
         seeds: dict[Any, Any] = {}
-        incoming = dict(zip((parameter.name for parameter in self.results), adjoints, strict=True))
         with recording(None):
             tape = wp.Tape()
             with tape:
                 inputs = []
-                for place, (parameter, value) in enumerate(zip(self.inputs, values, strict=True)):
+                for parameter, value in zip(self.inputs, values, strict=True):
                     array = _wrap(parameter, value)
-                    if mask >> place & 1:
-                        found.append(value.new_zeros(value.shape))
-                        array.grad = _wrap_writable(parameter, found[-1])
+                    if parameter.name in found:
+                        array.grad = _wrap_writable(parameter, found[parameter.name])
                     if parameter.is_changed:
                         array = wp.clone(array, requires_grad=value.is_floating_point())
-                        seeds[array] = incoming[parameter.name]
+                        seeds[array] = adjoints[len(seeds)]
                     inputs.append(array)
                 outputs = []
                 for parameter, adjoint in zip(self.outputs, adjoints[len(self.changed) :], strict=True):
@@ -197,7 +207,6 @@ class Body:
                 if array.requires_grad
             }
             tape.backward(grads=grads)
-        return found
 
     # ------------------------------------------------------------------ types and shapes
 
@@ -244,8 +253,18 @@ def _wrap(parameter: Parameter, value: Any) -> Any:
 
 
 def _wrap_writable(parameter: Parameter, value: Any) -> Any:
-    tensor = resolve(value, parameter.type.ndim)
-    return from_torch(tensor, dtype=parameter.element_type(tensor), requires_grad=False)
+    return _wrap_as(parameter.element_type(value), parameter, value)
+
+
+def _wrap_as(dtype: Any, parameter: Parameter, value: Any) -> Any:
+    return from_torch(resolve(value, parameter.type.ndim), dtype=dtype, requires_grad=False)
+
+
+def _seed(gradient: Any, adjoint: Any, value: Any) -> Any:
+    """Return the gradient of a changed input before its adjoint runs: that of its value after the launch."""
+    if gradient is not None:
+        return gradient.copy_(adjoint)
+    return adjoint.clone(memory_format=torch.contiguous_format) if value.is_floating_point() else None
 
 
 def _dims(given: Any, values: Sequence[Any], name: str) -> tuple[Any, ...]:

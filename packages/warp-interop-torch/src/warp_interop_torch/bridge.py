@@ -71,7 +71,7 @@ def is_attachable(tensor: Any) -> bool:
     Inside the forward function of an operator differentiation is off, and autograd itself adds what the backward
     function returns to `.grad`: a buffer shared there would be counted twice.
     """
-    return torch.is_grad_enabled() and tensor.is_leaf and tensor.dtype.is_floating_point
+    return bool(torch.is_grad_enabled() and tensor.is_leaf and tensor.dtype.is_floating_point)
 
 
 def new_gradient(tensor: Any) -> Any:

@@ -139,22 +139,32 @@ def _register(name: str, schema: str, run: Any, run_fake: Any) -> Any:
     torch.library.impl(name, ("cpu", "cuda"))(run)
     torch.library.register_fake(name)(run_fake)
     operator = _operator(name)
-    torch.library.register_vmap(name, lambda info, in_dims, *values: run_each(operator, info.batch_size, in_dims, values))
+
+    def run_batch(info: Any, in_dims: Any, *values: Any) -> Any:
+        return run_each(operator, info.batch_size, in_dims, values)
+
+    torch.library.register_vmap(name, run_batch)
     return operator
 
 
+def _declared_inputs(body: Body) -> list[str]:
+    return [f"{parameter.schema} x{place}" for place, parameter in enumerate(body.inputs)]
+
+
+def _tensors(count: int) -> str:
+    return "Tensor" if count == 1 else f"({', '.join(['Tensor'] * count)})"
+
+
 def _register_operator(body: Body, name: str) -> Any:
-    inputs = ", ".join(f"{parameter.schema} x{place}" for place, parameter in enumerate(body.inputs))
-    results = ", ".join(["Tensor"] * len(body.results))
-    schema = f"({inputs}) -> {results if len(body.results) == 1 else f'({results})'}"
+    schema = f"({', '.join(_declared_inputs(body))}) -> {_tensors(len(body.results))}"
     return _register(name, schema, body.run, body.allocate_results)
 
 
 def _register_adjoint(body: Body, name: str) -> Any:
     """Register the operator that computes adjoints, and let autograd call it for the one named `name`."""
-    inputs = [f"{parameter.schema} x{place}" for place, parameter in enumerate(body.inputs)]
-    results = [f"Tensor {kind}{place}" for kind in ("y", "g") for place in range(len(body.results))]
-    schema = f"({', '.join(['SymInt mask', *inputs, *results])}) -> Tensor[]"
+    given = [f"Tensor {kind}{place}" for kind in ("y", "g") for place in range(len(body.results))]
+    count = sum(parameter.is_array for parameter in body.inputs)
+    schema = f"({', '.join(['SymInt mask', *_declared_inputs(body), *given])}) -> {_tensors(count)}"
     adjoint_name = f"{name}_adjoint"
     operator = _register(adjoint_name, schema, body.run_adjoint, body.allocate_adjoints)
     torch.library.register_autograd(adjoint_name, _refuse_second_derivative, setup_context=_keep_nothing)
@@ -172,7 +182,7 @@ def _make_function(body: Body, operator: Any, adjoint_operator: Any) -> Any:
     class Adjoint(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
         def forward(*values: Any) -> Any:
-            return tuple(adjoint_operator(*values))
+            return adjoint_operator(*values)
 
         setup_context = staticmethod(_keep_nothing)
         backward = staticmethod(_refuse_second_derivative)
@@ -218,8 +228,7 @@ def _adjoints(body: Body, run: Any, ctx: Any, adjoints: Sequence[Any]) -> Any:
     """Return the adjoints of all inputs, None where there is none."""
     saved = iter(ctx.saved_tensors)
     values = [
-        next(saved) if parameter.is_array else value
-        for parameter, value in zip(body.inputs, ctx.values, strict=True)
+        next(saved) if parameter.is_array else value for parameter, value in zip(body.inputs, ctx.values, strict=True)
     ]
     results = list(saved)
     mask = body.mask_of(values, ctx.needs_input_grad[: len(values)])
@@ -227,5 +236,7 @@ def _adjoints(body: Body, run: Any, ctx: Any, adjoints: Sequence[Any]) -> Any:
         torch.zeros_like(result) if adjoint is None else adjoint
         for result, adjoint in zip(results, adjoints, strict=True)
     ]
-    found = iter(run(mask, *values, *results, *given) if mask else ())
-    return tuple(next(found) if mask >> place & 1 else None for place in range(len(values)))
+    found = run(mask, *values, *results, *given) if mask else ()
+    of_arrays = iter((found,) if isinstance(found, torch.Tensor) else found)
+    by_place = [next(of_arrays, None) if parameter.is_array else None for parameter in body.inputs]
+    return tuple(adjoint if mask >> place & 1 else None for place, adjoint in enumerate(by_place))

@@ -60,10 +60,10 @@ class Parameter:
         scalar = DTYPES_FROM.get(tensor.dtype)
         if scalar is None:
             raise ArgumentError(f"parameter '{self.name}': no kernel takes tensors of {tensor.dtype}")
-        inner = tuple(int(size) for size in tensor.shape[self.type.ndim :])
+        inner = [int(size) for size in tensor.shape[self.type.ndim :]]
         if not inner:
             return scalar
-        return wp.types.vector(inner[0], scalar) if len(inner) == 1 else wp.types.matrix(inner, scalar)
+        return wp.types.vector(inner[0], scalar) if len(inner) == 1 else wp.types.matrix((inner[0], inner[1]), scalar)
 
     def check(self, value: Any) -> None:
         """Raise ArgumentError for an argument that cannot be a tensor of this array parameter."""

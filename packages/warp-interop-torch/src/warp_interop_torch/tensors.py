@@ -22,12 +22,12 @@ def read(tensor: Any) -> TensorMemory:
     if type(tensor) is not torch.Tensor:
         tensor = _plain(tensor)
     try:
-        pointer = tensor.data_ptr()
+        pointer, strides = tensor.data_ptr(), tensor.stride()
     except RuntimeError as error:
         raise ArgumentError(_why_without_memory(tensor)) from error
-    if tensor.is_neg() or tensor.is_conj() or not pointer or tensor.is_nested:
+    if not pointer or tensor.is_neg():
         _check_values(tensor, pointer)
-    return TensorMemory(pointer, tuple(tensor.shape), tensor.stride(), tensor.dtype, tensor.device)
+    return TensorMemory(pointer, tensor.shape, strides, tensor.dtype, tensor.device)
 
 
 def resolve(tensor: Any, ndim: int) -> Any:
@@ -64,19 +64,17 @@ def _why_without_memory(tensor: Any) -> str:
             "the tensor is one of torch.func.grad, torch.vmap or another transform, and has no memory that a kernel "
             "could use; call the kernel through warp.torch_op"
         )
+    if tensor.is_nested:
+        return "a nested tensor has no shape that a kernel could use; pass its values, or pad it"
     if tensor.layout is not torch.strided:
         return f"a tensor with layout {tensor.layout} cannot be shared; convert it with to_dense()"
     return f"the tensor has no memory that a kernel could use: {type(tensor).__qualname__} on {tensor.device}"
 
 
 def _check_values(tensor: Any, pointer: int) -> None:
-    if tensor.is_nested:
-        raise ArgumentError("a nested tensor has no shape that a kernel could use; pass its values, or pad it")
-    if tensor.is_conj() or tensor.is_neg():
-        name = "resolve_conj" if tensor.is_conj() else "resolve_neg"
+    if tensor.is_neg():
         raise ArgumentError(
-            f"the tensor's memory does not hold its values, but what they become when computed; call {name}() for a "
-            "tensor whose memory can be shared"
+            "the tensor's memory holds the negatives of its values; call resolve_neg() for one that can be shared"
         )
     if tensor.device.type == "meta":
         raise ArgumentError("a tensor on the meta device has no memory")

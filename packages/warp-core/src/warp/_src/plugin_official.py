@@ -23,7 +23,7 @@ def bridge_functions(framework: str) -> tuple[str, ...]:
 
 OFFICIAL_NAMES: Final[dict[str, tuple[str, ...]]] = {
     "autograd": ("Tape", "autograd"),
-    "torch": bridge_functions("torch"),
+    "torch": (*bridge_functions("torch"), "torch_op"),
     "jax": (*bridge_functions("jax"), "jax_experimental", "jax_kernel", "jax_callable"),
     "paddle": bridge_functions("paddle"),
 }

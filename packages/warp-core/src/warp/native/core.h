@@ -108,6 +108,13 @@ template <class To, class From> WP_FN To cast_all(const From& x) {
     return result;
 }
 
+template <class To, class From> WP_FN To bit_cast(const From& x) {
+    static_assert(sizeof(To) == sizeof(From), "only types of one size share their bits");
+    To result;
+    __builtin_memcpy(&result, &x, sizeof(To));
+    return result;
+}
+
 template <class T> WP_FN bool is_finite_value(const T& x) {
     if constexpr (is_half<T>) {
         return is_finite_value((float)x);

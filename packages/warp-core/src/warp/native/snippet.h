@@ -66,6 +66,51 @@ template <class T, int N> struct gradient_accessor {
     WP_MEMBER operator T*() { return data ? data : &lost(); }
 };
 
+typedef signed char int8_t;
+typedef short int16_t;
+typedef int int32_t;
+typedef long long int64_t;
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
+typedef unsigned int uint32_t;
+typedef unsigned long long uint64_t;
+#ifndef M_PI
+#define M_PI 3.14159265358979323846
+#endif
+#ifndef M_E
+#define M_E 2.71828182845904523536
+#endif
+#ifndef M_SQRT2
+#define M_SQRT2 1.41421356237309504880
+#endif
+#ifndef INFINITY
+#define INFINITY __builtin_inff()
+#endif
+#ifndef NAN
+#define NAN __builtin_nanf("")
+#endif
+#ifndef FLT_MAX
+#define FLT_MAX __FLT_MAX__
+#endif
+#ifndef FLT_MIN
+#define FLT_MIN __FLT_MIN__
+#endif
+#ifndef FLT_EPSILON
+#define FLT_EPSILON __FLT_EPSILON__
+#endif
+#ifndef DBL_MAX
+#define DBL_MAX __DBL_MAX__
+#endif
+#ifndef DBL_EPSILON
+#define DBL_EPSILON __DBL_EPSILON__
+#endif
+#ifndef INT_MAX
+#define INT_MAX __INT_MAX__
+#endif
+#ifndef INT_MIN
+#define INT_MIN (-__INT_MAX__ - 1)
+#endif
+
 #if WP_CUDA
 // The functions of the language itself, not the templates of the same names around this namespace.
 using ::abs;
@@ -75,6 +120,7 @@ using ::atan;
 using ::atan2;
 using ::cbrt;
 using ::ceil;
+using ::copysign;
 using ::cos;
 using ::cosh;
 using ::erf;
@@ -83,8 +129,14 @@ using ::exp2;
 using ::expm1;
 using ::fabs;
 using ::floor;
+using ::fma;
+using ::fmax;
+using ::fmin;
 using ::fmod;
 using ::hypot;
+using ::isfinite;
+using ::isinf;
+using ::isnan;
 using ::log;
 using ::log10;
 using ::log1p;
@@ -92,7 +144,9 @@ using ::log2;
 using ::max;
 using ::min;
 using ::pow;
+using ::rint;
 using ::round;
+using ::rsqrt;
 using ::sin;
 using ::sinh;
 using ::sqrt;
@@ -127,27 +181,7 @@ WP_ATOMIC_ACCESSOR(atomicMax)
 WP_ATOMIC_ACCESSOR(atomicExch)
 #undef WP_ATOMIC_ACCESSOR
 
-typedef signed char int8_t;
-typedef short int16_t;
-typedef int int32_t;
-typedef long long int64_t;
-typedef unsigned char uint8_t;
-typedef unsigned short uint16_t;
-typedef unsigned int uint32_t;
-typedef unsigned long long uint64_t;
 typedef __SIZE_TYPE__ size_t;
-#define M_PI 3.14159265358979323846
-#define M_E 2.71828182845904523536
-#define M_SQRT2 1.41421356237309504880
-#define INFINITY __builtin_inff()
-#define NAN __builtin_nanf("")
-#define FLT_MAX __FLT_MAX__
-#define FLT_MIN __FLT_MIN__
-#define FLT_EPSILON __FLT_EPSILON__
-#define DBL_MAX __DBL_MAX__
-#define DBL_EPSILON __DBL_EPSILON__
-#define INT_MAX __INT_MAX__
-#define INT_MIN (-__INT_MAX__ - 1)
 #define __device__
 #define __forceinline__ inline
 #define __restrict__ __restrict

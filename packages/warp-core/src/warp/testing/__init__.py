@@ -1,4 +1,4 @@
-"""A kit for the tests of programs that use Warp: hypothesis strategies for what kernels take, and gradient checks.
+"""A kit for the tests of programs that use Warp: strategies for what kernels take, gradient checks, bridges.
 
 The strategies need hypothesis. `assert_gradients_close` and `gradient_property` live in `warp.autograd.testing`, so
 they need warp-autograd.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from warp.testing.bridges import BridgeConformance as BridgeConformance
 from warp.testing.devices import available_devices as available_devices
 from warp.testing.strategies import KernelArguments as KernelArguments
 from warp.testing.strategies import arguments as arguments
@@ -18,6 +19,7 @@ from warp.testing.strategies import shapes as shapes
 from warp.testing.strategies import values as values
 
 __all__ = [
+    "BridgeConformance",
     "KernelArguments",
     "arguments",
     "arrays",

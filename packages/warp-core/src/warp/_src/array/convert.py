@@ -10,7 +10,7 @@ import numpy as np
 from warp._src.array.elements import ElementLayout, element_layout, infer_element_layout
 from warp._src.array.memory import Values
 from warp._src.types.arrays import MAX_DIMENSIONS
-from warp._src.types.scalars import Scalar, bfloat16
+from warp._src.types.scalars import Scalar, bfloat16, scalar_from
 from warp._src.types.struct_type import StructInstance, StructType
 from warp._src.types.tensor_base import Tensor
 from warp.errors import ArgumentError
@@ -45,9 +45,13 @@ def _shares_memory(data: Any) -> bool:
 
 def _to_numpy(data: Any, dtype: Any) -> tuple[Values, Any, object]:
     if isinstance(data, np.ndarray):
+        if dtype in (Any, bfloat16) and scalar_from(data.dtype) is bfloat16:
+            return data.view(np.uint16), bfloat16, None
         return data, None, None
     if isinstance(data, (bool, int, float, Scalar, np.generic)):
         return np.atleast_1d(np.asarray(data)), None, None
+    if isinstance(data, (bytearray, memoryview)):
+        return np.asarray(data), None, None
     if isinstance(data, (Tensor, StructInstance)):
         data = [data]
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes, bytearray)):
@@ -55,8 +59,6 @@ def _to_numpy(data: Any, dtype: Any) -> tuple[Values, Any, object]:
     if hasattr(data, "__cuda_array_interface__"):
         raise ArgumentError(f"data: the {type(data).__qualname__} is in the memory of a CUDA device, not of the host")
     if hasattr(data, "__array_interface__") or hasattr(data, "__array__") or hasattr(data, "__dlpack__"):
-        return np.asarray(data), None, None
-    if isinstance(data, (bytearray, memoryview)):
         return np.asarray(data), None, None
     raise ArgumentError(f"data must be a sequence, an array or a number, got {type(data).__qualname__}")
 

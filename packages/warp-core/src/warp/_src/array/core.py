@@ -7,8 +7,6 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-import numpy as np
-
 from warp._src.array.elements import ElementLayout, contiguous_strides
 from warp._src.array.memory import Values, allocate, allocation_of, reach
 from warp._src.recording.ranges import Layout
@@ -233,7 +231,7 @@ class ArrayCore:
         return packed
 
     def note_write(self) -> None:
-        """Tell the framework that shares the memory, if there is one, that the memory is about to be written."""
+        """Tell the framework that shares the memory, if there is one, that the memory was written."""
         link = self.link if self._parent is None else self.root().link
         if link is not None:
             link.note_write()

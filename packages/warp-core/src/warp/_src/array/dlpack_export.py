@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 from warp._src.array.elements import ElementLayout
 from warp._src.runtime import dlpack
 from warp._src.runtime.device import Device
+from warp._src.types.scalars import bfloat16
 
 if TYPE_CHECKING:
     from warp._src.array.array import array
 
 CODES: Final = {"i": 0, "u": 1, "f": 2, "b": 6}
 """DLPack's numbers for NumPy's kinds of scalars."""
+BFLOAT_CODE: Final = 4
 
 
 def export(
@@ -56,6 +58,8 @@ def device_of(device: Device) -> tuple[int, int]:
 
 def code_of(element: ElementLayout) -> int:
     """Return DLPack's number for the kind of scalars that elements are made of; BufferError for structs."""
+    if getattr(element.dtype, "scalar", element.dtype) is bfloat16:
+        return BFLOAT_CODE
     code = CODES.get(element.scalar.kind)
     if code is None:
         raise BufferError(f"DLPack has no elements of {element.dtype.name}")

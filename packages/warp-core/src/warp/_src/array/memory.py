@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from warp._src.array.elements import ElementLayout
 from warp.errors import ArgumentError
+
+# Places of elements that are compared one by one to find out whether any two meet.
+_COMPARED_ELEMENTS = 1 << 20
 
 Values: TypeAlias = "np.ndarray[Any, Any]"
 
@@ -37,6 +41,8 @@ class _Interface:
     """Something for NumPy to wrap, which keeps the memory's owner alive."""
 
     __slots__ = ("__array_interface__", "owner")
+    __array_interface__: dict[str, object]
+    owner: object
 
 
 def values_at(
@@ -99,15 +105,26 @@ def reach(shape: tuple[int, ...], strides: tuple[int, ...], element_size: int) -
     return sum(min(extent, 0) for extent in extents), element_size + sum(max(extent, 0) for extent in extents)
 
 
+@lru_cache(maxsize=1024)
 def overlaps_itself(shape: tuple[int, ...], strides: tuple[int, ...], element_size: int) -> bool:
-    """Tell whether two elements could share memory: a stride is smaller than what lies inside it."""
+    """Tell whether two elements share memory; of layouts that are large and not nested, whether they could."""
     inside = element_size
     steps = sorted((abs(stride), extent) for extent, stride in zip(shape, strides, strict=True) if extent > 1)
     for stride, extent in steps:
         if stride < inside:
-            return True
+            return _any_meet(shape, strides, element_size)
         inside = stride * (extent - 1) + inside
     return False
+
+
+def _any_meet(shape: tuple[int, ...], strides: tuple[int, ...], element_size: int) -> bool:
+    """Compare the places of all elements, unless there are too many."""
+    if int(np.prod(shape)) > _COMPARED_ELEMENTS:
+        return True
+    places = np.zeros(1, np.int64)
+    for extent, stride in zip(shape, strides, strict=True):
+        places = (places[:, None] + np.arange(extent) * stride).ravel()
+    return bool((np.diff(np.sort(places)) < element_size).any())
 
 
 def view_bytes(memory: Values, shape: tuple[int, ...], strides: tuple[int, ...], element: ElementLayout) -> Values:

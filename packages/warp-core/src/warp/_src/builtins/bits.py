@@ -163,7 +163,7 @@ def mod_vectors(a: Vec[N, S], b: Vec[N, S]) -> Vec[N, S]:
     cpp="wp::tensor_whole_quotients({a}, {b})",
     adjoint=INTERNAL,
     reference=componentwise(lambda a, b: -np.trunc(a / b)),
-    group=GROUP,
+    group="Internal",
     internal=True,
 )
 def tensor_whole_quotients(a: Vec[N, F], b: Vec[N, F]) -> Vec[N, F]:

@@ -101,8 +101,9 @@ def expect_neq_tensors(a: Ten[X, S], b: Ten[X, S]) -> None:
     reference=_near,
     group=GROUP,
     has_effects=True,
+    defaults={"tolerance": 1.0e-6},
 )
-def expect_near_scalars(a: F, b: F, tolerance: F = 1.0e-6) -> None:
+def expect_near_scalars(a: F, b: F, tolerance: F) -> None:
     """Print both values if they differ by more than a tolerance; the launch goes on.
 
     Example: `wp.expect_near(x, 0.5, 1.0e-3)`.
@@ -116,8 +117,9 @@ def expect_near_scalars(a: F, b: F, tolerance: F = 1.0e-6) -> None:
     reference=_near,
     group=GROUP,
     has_effects=True,
+    defaults={"tolerance": 1.0e-6},
 )
-def expect_near_tensors(a: Ten[X, F], b: Ten[X, F], tolerance: F = 1.0e-6) -> None:
+def expect_near_tensors(a: Ten[X, F], b: Ten[X, F], tolerance: F) -> None:
     """Print both values if any component differs by more than a tolerance; the launch goes on.
 
     Example: `wp.expect_near(v, wp.vec2(1.0, 2.0), 1.0e-3)`.

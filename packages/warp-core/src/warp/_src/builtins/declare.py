@@ -149,12 +149,13 @@ def builtin(
     internal: bool = False,
     sampling: Sampling | None = None,
     updates: tuple[str, ...] = (),
+    defaults: Mapping[str, int | float] | None = None,
 ) -> Callable[[Callable[..., Any]], Builtin]:
     """Declare a builtin from its stub and register it.
 
     `cpp` is C++ text with one `{parameter}` per argument, and `{T}` and the like for bound type variables'
     C++ names; `{ret0}`, `{ret1}`, ... are the variables to assign where there are several results. Several stubs may
-    share a `name`: they are tried in the order of declaration. Defaults of the stub's last parameters are numbers.
+    share a `name`: they are tried in the order of declaration. `defaults` are numbers for the last parameters.
     """
 
     def declare(stub: Callable[..., Any]) -> Builtin:
@@ -176,7 +177,7 @@ def builtin(
             internal=internal,
             sampling=sampling or Sampling(),
             updates=updates,
-            defaults=_defaults(stub),
+            defaults=defaults or {},
         )
         unknown = set(adjoint) - set(hints) if isinstance(adjoint, Mapping) else set()
         if unknown:
@@ -185,11 +186,6 @@ def builtin(
         return record
 
     return declare
-
-
-def _defaults(stub: Callable[..., Any]) -> dict[str, int | float]:
-    parameters = inspect.signature(stub).parameters.values()
-    return {parameter.name: parameter.default for parameter in parameters if parameter.default is not parameter.empty}
 
 
 def _evaluate(text: str, namespace: dict[str, Any]) -> Any:

@@ -1,11 +1,13 @@
-"""Builtins that ask an array for its shape."""
+"""Builtins about memory: the shape of an array, the bits of a value."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from warp._src.builtins.declare import NonDifferentiable, builtin
-from warp._src.builtins.patterns import T
+from warp._src.builtins.patterns import T, X
 from warp._src.types.scalars import int32, uint64
 
 GROUP = "Arrays"
@@ -45,6 +47,24 @@ def array_stride(array: T, dimension: int32) -> int32:
 )
 def array_ptr(array: T) -> uint64:
     """Give the address of the first element of an array."""
+
+
+def _bit_cast(value: Any, like: Any) -> Any:
+    data = np.asarray(value).tobytes()
+    found = np.frombuffer(data, dtype=np.asarray(like).dtype).reshape(np.shape(like)).copy()
+    return found if found.ndim else found[()]
+
+
+@builtin(
+    cpp="wp::bit_cast<{X}>({value})",
+    adjoint=NonDifferentiable("reinterprets bits"),
+    reference=_bit_cast,
+    group=GROUP,
+    bounded=True,
+    internal=True,
+)
+def bit_cast(value: T, like: X) -> X:
+    """Reinterpret the bits of a value as the type of `like`, which has the same size."""
 
 
 __all__ = ["GROUP", "array_ptr", "array_shape", "array_stride"]

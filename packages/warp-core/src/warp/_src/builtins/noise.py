@@ -276,10 +276,9 @@ def pnoise_slope_four(state: uint32, xyzt: Vec[Four, D], px: int32, py: int32, p
     reference=reference.curlnoise,
     group=GROUP,
     sampling=_SMOOTH,
+    defaults={"octaves": 1, "lacunarity": 2.0, "gain": 0.5},
 )
-def curlnoise_two(
-    state: uint32, xy: Vec[Two, D], octaves: uint32 = 1, lacunarity: D = 2.0, gain: D = 0.5
-) -> Vec[Two, D]:
+def curlnoise_two(state: uint32, xy: Vec[Two, D], octaves: uint32, lacunarity: D, gain: D) -> Vec[Two, D]:
     """Divergence-free field: octave i has frequency lacunarity**i and weight gain**i.
 
     Example: `velocity = wp.curlnoise(wp.rand_init(seed), p)`.
@@ -318,10 +317,9 @@ def curlnoise_adjoint_two(
     reference=reference.curlnoise,
     group=GROUP,
     sampling=_SMOOTH,
+    defaults={"octaves": 1, "lacunarity": 2.0, "gain": 0.5},
 )
-def curlnoise_three(
-    state: uint32, xyz: Vec[Three, D], octaves: uint32 = 1, lacunarity: D = 2.0, gain: D = 0.5
-) -> Vec[Three, D]:
+def curlnoise_three(state: uint32, xyz: Vec[Three, D], octaves: uint32, lacunarity: D, gain: D) -> Vec[Three, D]:
     """Divergence-free field: octave i has frequency lacunarity**i and weight gain**i.
 
     Example: `velocity = wp.curlnoise(wp.rand_init(seed), p)`.
@@ -360,10 +358,9 @@ def curlnoise_adjoint_three(
     reference=reference.curlnoise,
     group=GROUP,
     sampling=_SMOOTH,
+    defaults={"octaves": 1, "lacunarity": 2.0, "gain": 0.5},
 )
-def curlnoise_four(
-    state: uint32, xyzt: Vec[Four, D], octaves: uint32 = 1, lacunarity: D = 2.0, gain: D = 0.5
-) -> Vec[Three, D]:
+def curlnoise_four(state: uint32, xyzt: Vec[Four, D], octaves: uint32, lacunarity: D, gain: D) -> Vec[Three, D]:
     """Divergence-free field, in x, y and z for each t: octave i has frequency lacunarity**i and weight gain**i.
 
     Example: `velocity = wp.curlnoise(wp.rand_init(seed), wp.vec4(p[0], p[1], p[2], time))`.

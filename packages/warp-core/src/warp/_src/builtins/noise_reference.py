@@ -23,7 +23,8 @@ def _coordinate(index: int, period: int) -> int:
 def _cell(x: Number) -> int:
     if not np.isfinite(x):
         return 0
-    return min(max(math.floor(x), -(2**31)), 2**31 - 1)
+    floor: int = math.floor(x)
+    return min(max(floor, -(2**31)), 2**31 - 1)
 
 
 class _Cell:

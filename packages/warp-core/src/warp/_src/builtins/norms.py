@@ -91,8 +91,9 @@ def norm_l2(v: Vec[N, F]) -> F:
     reference=_huber,
     group=GROUP,
     sampling=_APART,
+    defaults={"delta": 1.0},
 )
-def norm_huber(v: Vec[N, F], delta: F = 1.0) -> F:
+def norm_huber(v: Vec[N, F], delta: F) -> F:
     """Half of the square of the length up to `delta`, from there on delta * (length - delta / 2).
 
     Example: `wp.norm_huber(wp.vec2(3.0, -4.0), 1.0)` is 4.5.
@@ -108,8 +109,9 @@ def norm_huber(v: Vec[N, F], delta: F = 1.0) -> F:
     reference=_pseudo_huber,
     group=GROUP,
     sampling=_POSITIVE_DELTA,
+    defaults={"delta": 1.0},
 )
-def norm_pseudo_huber(v: Vec[N, F], delta: F = 1.0) -> F:
+def norm_pseudo_huber(v: Vec[N, F], delta: F) -> F:
     """Smooth length: delta * sqrt(1 + length**2 / delta**2), for delta > 0.
 
     Example: `wp.norm_pseudo_huber(wp.vec2(3.0, -4.0), 1.0)` is 5.099.
@@ -122,8 +124,9 @@ def norm_pseudo_huber(v: Vec[N, F], delta: F = 1.0) -> F:
     reference=lambda v, delta: v / _pseudo_huber(v, delta),
     group=GROUP,
     sampling=_POSITIVE_DELTA,
+    defaults={"delta": 1.0},
 )
-def smooth_normalize(v: Vec[N, F], delta: F = 1.0) -> Vec[N, F]:
+def smooth_normalize(v: Vec[N, F], delta: F) -> Vec[N, F]:
     """Divide by `norm_pseudo_huber`, which has a derivative at 0 too.
 
     Example: `wp.smooth_normalize(wp.vec2(3.0, -4.0), 1.0)` is (0.588, -0.784).

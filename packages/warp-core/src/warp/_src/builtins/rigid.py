@@ -12,7 +12,6 @@ from warp._src.builtins.patterns import F, Four, Mat, Quat, Three, Transf, Vec
 from warp._src.builtins.reference import Array, Number, constant, dot, pack
 from warp._src.builtins.rotation import from_matrix_adjoint, is_safe_matrix, matrix_adjoint
 from warp._src.builtins.rotation_reference import rotation_matrix, unit, unscaled_from_matrix
-from warp._src.builtins.rules import INTERNAL
 
 GROUP = "Transformations"
 
@@ -212,7 +211,11 @@ def transform_decompose(m: Mat[Four, Four, F]) -> tuple[Vec[Three, F], Quat[F], 
 
 @builtin(
     cpp="wp::matrix_affine({linear}, {translation}, {corner})",
-    adjoint=INTERNAL,
+    adjoint={
+        "linear": lambda adj: f.matrix_linear(adj),
+        "translation": lambda adj: f.matrix_translation(adj),
+        "corner": lambda adj: adj[3, 3],
+    },
     reference=_affine,
     group="Internal",
     internal=True,
@@ -224,7 +227,7 @@ def matrix_affine(linear: Mat[Three, Three, F], translation: Vec[Three, F], corn
 
 @builtin(
     cpp="wp::matrix_linear({m})",
-    adjoint=INTERNAL,
+    adjoint={"m": lambda adj: f.matrix_affine(adj, f.get_diag(adj).zero(), adj[0, 0].zero())},
     reference=lambda m: m[:3, :3].copy(),
     group="Internal",
     internal=True,
@@ -236,7 +239,7 @@ def matrix_linear(m: Mat[Four, Four, F]) -> Mat[Three, Three, F]:
 
 @builtin(
     cpp="wp::matrix_translation({m})",
-    adjoint=INTERNAL,
+    adjoint={"m": lambda adj: f.matrix_affine(f.skew(adj).zero(), adj, adj[0].zero())},
     reference=lambda m: m[:3, 3].copy(),
     group="Internal",
     internal=True,

@@ -8,7 +8,6 @@ from warp._src.builtins.patterns import F, Mat, Six, Three, Transf, Vec
 from warp._src.builtins.reference import Array, constant, pack
 from warp._src.builtins.rotation import rotation_adjoint
 from warp._src.builtins.rotation_reference import cross, rotate
-from warp._src.builtins.rules import INTERNAL
 
 GROUP = "Spatial math"
 
@@ -179,7 +178,7 @@ def transform_wrench(t: Transf[F], x: Vec[Six, F]) -> Vec[Six, F]:
 
 @builtin(
     cpp="wp::tensor_add(wp::spatial_block<0, 0>({m}), wp::spatial_block<3, 3>({m}))",
-    adjoint=INTERNAL,
+    adjoint={"m": lambda adj: f.spatial_adjoint(adj, adj.zero())},
     reference=lambda m: m[:3, :3] + m[3:, 3:],
     group="Internal",
     internal=True,
@@ -191,7 +190,7 @@ def spatial_diagonal_blocks(m: Mat[Six, Six, F]) -> Mat[Three, Three, F]:
 
 @builtin(
     cpp="wp::spatial_block<3, 0>({m})",
-    adjoint=INTERNAL,
+    adjoint={"m": lambda adj: f.spatial_adjoint(adj.zero(), adj)},
     reference=lambda m: m[3:, :3].copy(),
     group="Internal",
     internal=True,

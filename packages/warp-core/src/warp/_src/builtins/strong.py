@@ -6,7 +6,7 @@ even if the partial derivative is inf or nan. They are differentiated again wher
 
 from __future__ import annotations
 
-from warp._src.builtins.declare import builtin
+from warp._src.builtins.declare import Sampling, builtin
 from warp._src.builtins.expression import f
 from warp._src.builtins.patterns import F, Four, Quat, S, Six, Ten, Three, Transf, Vec, X
 from warp._src.builtins.reference import Array, Number, choose, componentwise, pack, scalars, total
@@ -15,6 +15,8 @@ from warp._src.builtins.rules import strong_dot as strong_sum
 from warp._src.types.scalars import bool_
 
 GROUP = "Internal"
+
+_NOT_NULL = Sampling(ranges={"divisor": (0.5, 2.0)})
 
 
 def _strong_product(adj: Number, partial: Number) -> Number:
@@ -109,6 +111,7 @@ def strong_dot(cotangent: Ten[X, F], partial: Ten[X, F]) -> F:
     reference=_strong_quotient,
     group=GROUP,
     internal=True,
+    sampling=_NOT_NULL,
 )
 def strong_div(cotangent: F, divisor: F) -> F:
     """Divide, with the strong zero."""
@@ -124,6 +127,7 @@ def strong_div(cotangent: F, divisor: F) -> F:
     reference=_quotients,
     group=GROUP,
     internal=True,
+    sampling=_NOT_NULL,
 )
 def strong_div_tensor_scalar(cotangent: Ten[X, F], divisor: F) -> Ten[X, F]:
     """Divide a tensor of adjoints by a scalar."""
@@ -139,6 +143,7 @@ def strong_div_tensor_scalar(cotangent: Ten[X, F], divisor: F) -> Ten[X, F]:
     reference=_quotients,
     group=GROUP,
     internal=True,
+    sampling=_NOT_NULL,
 )
 def strong_div_tensors(cotangent: Ten[X, F], divisor: Ten[X, F]) -> Ten[X, F]:
     """Divide component by component."""

@@ -121,8 +121,8 @@ def _check_target(unit: Unit, op: Native) -> None:
     found = _CUDA_ONLY.search(_COMMENT.sub(" ", op.snippet))
     if found:
         raise UnsupportedSyntaxError(
-            f"{op.loc}: the snippet of native function '{op.name}' uses {found[0]}, which only CUDA has; kernels that call "
-            "it can be launched on a CUDA device only"
+            f"{op.loc}: the snippet of native function '{op.name}' uses {found[0]}, which only CUDA has; kernels that "
+            "call it can be launched on a CUDA device only"
         )
 
 

@@ -15,7 +15,7 @@ from warp._src.types.signature import type_name
 from warp._src.types.tensors import Tensor
 from warp.errors import InternalCompilerError
 
-_CPP_SCALARS: Final = {"float16": "wp::half", "bfloat16": "wp::bfloat16", "float32": "float", "float64": "double", "bool": "bool"}
+_CPP_SCALARS: Final = {"float16": "wp::half", "float32": "float", "float64": "double", "bool": "bool"}
 _TEMPLATES: Final = {"vector": "wp::vec", "matrix": "wp::mat", "quaternion": "wp::quat", "transform": "wp::transform"}
 _KEYWORDS: Final = frozenset(
     re.findall(

@@ -26,7 +26,7 @@ _GUARD: Final = re.compile(r"^#(?:ifndef|define) WP_\w+_H\n", re.MULTILINE)
 _WORD: Final = re.compile(r"\w+")
 _USED: Final = re.compile(r"wp::(\w+)")
 # Names of core.h that other headers mention without defining them.
-_TYPES: Final = frozenset({"vec", "mat", "quat", "transform", "half", "bfloat16"}.union(scalar.name for scalar in SCALARS))
+_TYPES: Final = frozenset({"vec", "mat", "quat", "transform", "half", "bfloat16", *(scalar.name for scalar in SCALARS)})
 
 
 def own_text(text: str) -> str:

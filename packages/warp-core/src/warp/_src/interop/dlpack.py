@@ -8,13 +8,13 @@ from typing import Any, Final
 import numpy as np
 
 from warp._src.array.array import array
-from warp._src.array.dlpack_export import CODES, export
+from warp._src.array.dlpack_export import BFLOAT_CODE, CODES, export
 from warp._src.array.elements import ElementLayout, element_layout
 from warp._src.interop.elements import array_at, element_for
 from warp._src.runtime import dlpack
 from warp._src.runtime.device import Device, get_device
 from warp._src.runtime.stream import get_stream
-from warp._src.types.scalars import scalar_from
+from warp._src.types.scalars import bfloat16, scalar_from
 from warp.errors import ArgumentError, DeviceError
 
 _FUNCTION: Final = "from_dlpack"
@@ -95,6 +95,8 @@ def _device(kind: int, number: int) -> Device:
 @lru_cache(maxsize=256)
 def _element(code: int, bits: int, lanes: int, dtype: Any) -> ElementLayout:
     name = f"{_KIND_NAMES.get(code, f'kind {code}')}{bits}" + (f"x{lanes}" if lanes != 1 else "")
+    if (code, bits, lanes) == (BFLOAT_CODE, 16, 1) and dtype is None:
+        return element_layout(bfloat16)
     kind = _KINDS.get(code)
     known = kind is not None and lanes == 1 and bits in (8, 16, 32, 64) and (kind != "f" or bits > 8)
     scalar = np.dtype(f"{kind}{bits // 8}") if known else None

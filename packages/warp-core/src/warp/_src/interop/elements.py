@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from warp._src.array.array import array
 from warp._src.array.convert import split_elements
 from warp._src.array.elements import ElementLayout, element_layout
@@ -61,7 +59,7 @@ def array_at(
 
 
 def as_elements(function: str, values: Values, element: ElementLayout) -> Values:
-    """Return a NumPy array with an element's trailing dimensions, of the same memory; ArgumentError if there is none."""
+    """Return scalars with an element's trailing dimensions, in the same memory; ArgumentError if that cannot be."""
     inner = len(element.shape)
     if inner and (values.shape[-inner:] != element.shape or values.strides[-inner:] != element.strides):
         values = _split(function, values, element)
@@ -73,12 +71,6 @@ def as_elements(function: str, values: Values, element: ElementLayout) -> Values
 
 def _split(function: str, values: Values, element: ElementLayout) -> Values:
     try:
-        split = split_elements(values, element, None)
+        return split_elements(values, element, None)
     except ArgumentError as error:
         raise ArgumentError(f"{function}: {error}") from None
-    if values.size and not np.may_share_memory(split, values):
-        raise ArgumentError(
-            f"{function}: elements of {element.dtype.name} cannot be seen in shape {values.shape} with strides "
-            f"{values.strides} without a copy"
-        )
-    return split

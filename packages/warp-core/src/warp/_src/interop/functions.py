@@ -230,7 +230,7 @@ def derive(bridge: Bridge) -> Mapping[str, Callable[..., Any]]:
     """Return the conversion functions of a bridge by their public names, the same ones every time."""
     if bridge not in _derived:
         functions = BridgeFunctions(bridge)
-        by_pattern = {
+        by_pattern: dict[str, Callable[..., Any]] = {
             "from_{0}": functions.from_tensor,
             "to_{0}": functions.to_tensor,
             "dtype_from_{0}": functions.from_dtype,

@@ -58,7 +58,7 @@ class Link:
         return self._source if self._shares_gradient else None
 
     def note_write(self) -> None:
-        """Tell the framework that the tensor is about to be written."""
+        """Tell the framework that the tensor was written."""
         tensor = self._tensor() if self._bridge.on_write is not None else None
         if tensor is not None and self._bridge.on_write is not None:
             self._bridge.on_write(tensor)

@@ -31,8 +31,7 @@ from warp._src.ir.ops import (
     Yield,
 )
 from warp._src.ir.printer import print_function
-from warp._src.types.arrays import MAX_DIMENSIONS
-from warp._src.types.arrays import ArrayType
+from warp._src.types.arrays import MAX_DIMENSIONS, ArrayType
 from warp._src.types.scalars import bool_, int32, int64, is_int, is_scalar
 from warp._src.types.signature import component_type, is_array, is_tensor, type_name
 from warp._src.types.struct_type import StructType

@@ -147,9 +147,7 @@ def augmented(context: Context, node: ast.AugAssign) -> None:
         assign_name(context, node.target, result)
         return
     if isinstance(node.target, ast.Subscript) and _slice_parts(node.target):
-        result = operators.binary(
-            context, name, context.evaluate(node.target), context.evaluate(node.value), node
-        )
+        result = operators.binary(context, name, context.evaluate(node.target), context.evaluate(node.value), node)
         assign_to(context, node.target, result, node.value)
         return
     target = _assignable(context, node.target)

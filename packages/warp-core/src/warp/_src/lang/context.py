@@ -8,7 +8,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from warp._src.builtins.declare import Literal, Overload, resolve
+from warp._src.builtins.declare import Literal, resolve
+from warp._src.builtins.declare import Overload as BuiltinOverload
 from warp._src.ir.builder import Builder
 from warp._src.ir.core import Type, Value
 from warp._src.lang.analysis import Liveness
@@ -16,8 +17,8 @@ from warp._src.lang.names import Names
 from warp._src.lang.operands import Known, Operand, Poison, Unsettled, is_truth, spelled
 from warp._src.lang.scope import Scope
 from warp._src.lang.text import SourceText
-from warp._src.types.scalars import bfloat16, bool_, float32, is_float, is_int, is_scalar
 from warp._src.types.generics import with_scalar
+from warp._src.types.scalars import bfloat16, bool_, float32, is_float, is_int, is_scalar
 from warp._src.types.signature import is_array, is_tensor, type_name
 from warp.errors import CompileError, KernelTypeError, UnknownNameError, UnsupportedSyntaxError
 
@@ -171,7 +172,7 @@ class Context:
 
     def call_overload(
         self, name: str, operands: Sequence[Operand], node: ast.AST, attributes: tuple[Any, ...] = ()
-    ) -> tuple[Overload, tuple[Value, ...]]:
+    ) -> tuple[BuiltinOverload, tuple[Value, ...]]:
         """Call a builtin as `call` does; gives the overload that was chosen and all results."""
         if is_all_bfloat16(operands):
             return self._widened(name, operands, node, attributes)
@@ -191,7 +192,7 @@ class Context:
 
     def _widened(
         self, name: str, operands: Sequence[Operand], node: ast.AST, attributes: tuple[Any, ...]
-    ) -> tuple[Overload, tuple[Value, ...]]:
+    ) -> tuple[BuiltinOverload, tuple[Value, ...]]:
         """Call a builtin on bfloat16 operands: computed in float32, the results rounded."""
         with self.at(node):
             wide = [

@@ -12,6 +12,7 @@ from warp._src.lang.arguments import Arguments, known_dtype, known_int, known_sh
 from warp._src.lang.capture import captured
 from warp._src.lang.construct import tensor
 from warp._src.lang.gradients import gradient_of
+from warp._src.lang.library_calls import LIBRARY
 from warp._src.lang.memory import ATOMICS
 from warp._src.lang.operands import Known, Operand, Unsettled, spelled, type_of
 from warp._src.lang.printing import print_values, printf
@@ -284,6 +285,7 @@ HANDLERS: dict[str, Handler] = {
     "transform_identity": _transform_identity,
     "matrix_from_rows": _from_vectors("matrix_from_rows", True),
     "matrix_from_cols": _from_vectors("matrix_from_cols", False),
+    **LIBRARY,
 }
 """Handlers that take evaluated arguments, by public name."""
 

@@ -70,6 +70,8 @@ def _range_arguments(context: Context, node: ast.For) -> tuple[Operand, Operand,
     if not isinstance(iterable, ast.Call) or not isinstance(iterable.func, (ast.Name, ast.Attribute)):
         return None
     target = context.evaluate(iterable.func)
+    if isinstance(target, Known) and target.object is reversed:
+        return _reversed_range(context, iterable)
     if not (isinstance(target, Known) and (target.object is range or _is_range(target.object))):
         return None
     if iterable.keywords or not 1 <= len(iterable.args) <= 3:
@@ -83,6 +85,31 @@ def _range_arguments(context: Context, node: ast.For) -> tuple[Operand, Operand,
     if isinstance(step, Literal) and step.value == 0:
         raise context.error(KernelTypeError, "the step of a range cannot be zero", iterable)
     return start, stop, step
+
+
+def _reversed_range(context: Context, node: ast.Call) -> tuple[Operand, Operand, Operand]:
+    """Turn a range around: start, stop and step of the same numbers from the last to the first."""
+    inner = ast.For(target=node, iter=node.args[0] if len(node.args) == 1 else node, body=[], orelse=[])
+    bounds = _range_arguments(context, inner) if inner.iter is not node else None
+    if bounds is None:
+        raise context.unsupported("reversed() can only be used as reversed(range(...))", node)
+    if all(isinstance(bound, Literal) for bound in bounds):
+        span = range(*(int(bound.value) for bound in bounds if isinstance(bound, Literal)))[::-1]
+        return Literal(span.start), Literal(span.stop), Literal(span.step)
+    start, stop, step = bounds
+    if not (isinstance(step, Literal) and step.value in (1, -1)):
+        raise context.unsupported(
+            "reversed() of a range that is not known while compiling needs the step 1",
+            node,
+            "count down: range(n, 0, -1)",
+        )
+
+    def before(operand: Operand) -> Operand:
+        if isinstance(operand, Literal):
+            return Literal(operand.value - step.value)
+        return context.call("sub", [operand, step], node)
+
+    return before(stop), before(start), Literal(-step.value)
 
 
 def _is_range(thing: Any) -> bool:

@@ -54,8 +54,8 @@ def _handler(kind: str) -> Callable[[Context, ast.Call], Operand]:
         if len(nodes) != 1 + ndim + last:
             raise context.error(
                 KernelTypeError,
-                f"wp.{name}() on an array of {ndim} dimension{'s' * (ndim > 1)} takes {ndim + last} arguments after it, "
-                f"got {len(nodes) - 1}",
+                f"wp.{name}() on an array of {ndim} dimension{'s' * (ndim > 1)} takes {ndim + last} arguments "
+                f"after it, got {len(nodes) - 1}",
                 node,
                 f"wp.{name}(x, {', '.join('ijkl'[:ndim])}, {'compare, ' * (last > 1)}value)",
             )

@@ -163,7 +163,8 @@ class Kernel:
     def signature(self, types: Sequence[Any]) -> tuple[Any, ...]:
         """Check concrete types against the parameters and give those to build for.
 
-        A number of Python stands as a Literal for its type, which a type variable may settle. Raises ArgumentError that names the parameter and both types.
+        A number of Python stands as a Literal for its type, which a type variable may settle. Raises ArgumentError
+        that names the parameter and both types.
         """
         if len(types) != len(self._types):
             raise ArgumentError(

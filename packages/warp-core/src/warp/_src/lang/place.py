@@ -72,7 +72,8 @@ class Place:
             builder.store(self.root, value, self.indices, self.path, self.path_indices, self.space)
         elif self.indices is not None:
             raise context.unsupported(
-                f"{self.root.type.ndim} indices are needed to assign to an element of the array, got {len(self.indices)}",
+                f"{self.root.type.ndim} indices are needed to assign to an element of the array, "
+                f"got {len(self.indices)}",
                 node,
                 "assign the elements of a row in a loop",
             )
@@ -186,6 +187,4 @@ def attribute(context: Context, place: Place, name: str, node: ast.expr) -> Plac
     if is_tensor(current):
         names = ["p", "q"] if current.category == "transform" else list(_AXES)[: current.length]
         hint = f"there are {', '.join(names)}" if current.category != "matrix" else "index it: m[i, j]"
-    raise context.error(
-        UnknownNameError, f"a value of type {type_name(current)} has no attribute '{name}'", node, hint
-    )
+    raise context.error(UnknownNameError, f"a value of type {type_name(current)} has no attribute '{name}'", node, hint)

@@ -39,7 +39,8 @@ def assign_slice(
         part = value if is_number else context.builder.extract(value, position)
         base.step(*path).write(context, part, node)
         if base.name is not None and base.indices is None:
-            base = replace(base, root=context.scope.names[base.name])
+            changed = context.scope.names[base.name]
+            base = replace(base, root=changed) if isinstance(changed, Value) else base
 
 
 def _selection(

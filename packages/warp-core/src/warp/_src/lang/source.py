@@ -192,7 +192,9 @@ def _identity(given: Any) -> Any:
 def _fitting(custom: Sequence[Overload], bound: Sequence[tuple[Parameter, Any]]) -> Overload | None:
     """Choose among custom gradients or replays the one for the types at hand; one without generic parameters first."""
     operands = [given if isinstance(given, Known) else Value(given) for _, given in bound]
-    for candidate in sorted(reversed(custom), key=lambda candidate: candidate.is_generic):
+    concrete = [candidate for candidate in reversed(custom) if not candidate.is_generic]
+    generic = [candidate for candidate in reversed(custom) if candidate.is_generic]
+    for candidate in (*concrete, *generic):
         types = match_all(candidate.parameters[: len(bound)], operands)
         if all(t is not None or isinstance(o, Known) for t, o in zip(types, operands, strict=True)):
             return candidate

@@ -65,6 +65,17 @@ _DOCS = {
     "quat_identity": "Make the quaternion of no rotation; `dtype` may be given.",
     "transform_identity": "Make the transform that changes nothing; `dtype` may be given.",
     "matrix_from_rows": "Make a matrix whose rows are the given vectors.",
+    "lower_bound": "Find the first element of a sorted array, or of [arr_begin, arr_end) in it, not less than `value`; "
+    "the last if there is none.",
+    "sample_cdf": "Draw an index with the probabilities whose running sum, up to 1, is the array `cdf`.",
+    "cast": "Reinterpret the bits of `a` as a `dtype` of the same size.",
+    "dense_gemm": "Store the m x n product of A and B in C; t1 and t2 tell whether A and B are stored transposed.",
+    "dense_gemm_batched": "Multiply as `dense_gemm` does the matrices of this work item.",
+    "dense_chol": "Store the Cholesky factor of the n x n matrix A, `regularization` added to its diagonal, in L.",
+    "dense_chol_batched": "Factor as `dense_chol` does the matrix of this work item.",
+    "dense_subs": "Store the solution of L L^T x = b in x.",
+    "dense_solve": "Store the solution of A x = b in x, given the Cholesky factor L of A.",
+    "dense_solve_batched": "Solve as `dense_solve` does for the matrix of this work item.",
     "matrix_from_cols": "Make a matrix whose columns are the given vectors.",
 }
 

@@ -13,9 +13,9 @@ from warp._src.array.array import array
 from warp._src.array.elements import element_layout
 from warp._src.array.indexed import indexedarray
 from warp._src.array.memory import overlaps_itself
-from warp._src.launch.memory import arrays_in
 from warp._src.interop.elements import as_elements
 from warp._src.interop.foreign import adapt, copied
+from warp._src.launch.memory import arrays_in
 from warp._src.runtime.device import Device, get_device
 from warp._src.types.arrays import ArrayType, IndexedArrayType
 from warp._src.types.scalars import Scalar, bool_, float32, int32, is_scalar
@@ -142,8 +142,6 @@ def _with_elements(label: str, type: ArrayType, value: array) -> array:
 
 
 def _check_writable(label: str, value: array) -> None:
-    if value.link is not None or value.base is not None:
-        value.note_write()
     if value.is_readonly:
         raise ArgumentError(f"{label} is written by the kernel, but the memory of the array is read-only")
     if not value.is_contiguous and overlaps_itself(value.shape, value.strides, value.element.size):
@@ -224,12 +222,12 @@ def type_of(value: Any) -> Type:
             return type
     if isinstance(value, np.generic):
         return canonical(value.dtype.type)
-    found = adapt(value, get_device())
-    found = copied(value) if found is None else found
-    if isinstance(found, np.ndarray):
-        found = array(found, copy=False)
-    if found is not None:
-        return ArrayType(found.dtype, found.ndim)
+    foreign = adapt(value, get_device())
+    foreign = copied(value) if foreign is None else foreign
+    if isinstance(foreign, np.ndarray):
+        foreign = array(foreign, copy=False)
+    if foreign is not None:
+        return ArrayType(foreign.dtype, foreign.ndim)
     raise ArgumentError(f"no kernel parameter can take {_describe(value)}")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from warp._src.array.array import array
 from warp._src.launch.bind import Binder, DirectionOf, captured, direction
-from warp._src.launch.memory import any_overlap, arrays_in, find_arrays
+from warp._src.launch.memory import any_overlap, arrays_in, find_arrays, gradients_disagree
 from warp._src.launch.prepared import Prepared
 from warp._src.launch.program import BackwardEntry, Entry, Kernel, Program, Variant, executor
 from warp._src.recording.recorder import Recordable
@@ -116,7 +116,10 @@ class LaunchEvent(Recordable):
 
     def run_adjoint(self) -> None:
         """Run the kernel's adjoint on the gradients of its arrays."""
-        run_backward(self._backward(), self.prepared.binder, self.dim, self.args, self.device, self.label, self._record)
+        backward = self._backward()
+        if self._variant.may_alias:
+            require_shared_gradients(self.args, self.writes, self.label)
+        run_backward(backward, self.prepared.binder, self.dim, self.args, self.device, self.label, self._record)
 
     def checked(self) -> LaunchEvent:
         """The same launch, compiled so that a number that is not finite raises LaunchError with its line and thread."""
@@ -177,6 +180,15 @@ def _value_part(type: Any, value: Any) -> Hashable:
         return tuple(found.layout() for found in inside)
     packed: bytes = type.pack(value)
     return packed
+
+
+def require_shared_gradients(args: Sequence[Any], written: Sequence[Any], label: str) -> None:
+    """Raise AutogradError if arguments share memory but not their gradients."""
+    if gradients_disagree(args, written):
+        raise AutogradError(
+            f"two arguments of '{label}' share memory, and one of them is written, but they do not share their "
+            "gradients; pass one array twice, or views of one array"
+        )
 
 
 def run_backward(

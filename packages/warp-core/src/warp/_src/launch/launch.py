@@ -10,7 +10,7 @@ from typing import Any
 from warp import config
 from warp._src.array.array import array
 from warp._src.launch.bind import type_of
-from warp._src.launch.event import LaunchEvent, run_backward, signature_of
+from warp._src.launch.event import LaunchEvent, require_shared_gradients, run_backward, signature_of
 from warp._src.launch.memory import overlaps
 from warp._src.launch.prepared import Prepared
 from warp._src.launch.program import Kernel, Literal, Program, variant_of
@@ -24,7 +24,7 @@ from warp._src.recording.recorder import (
 from warp._src.recording.storage import is_watching
 from warp._src.runtime.device import Device, get_device
 from warp._src.types.signature import type_name
-from warp.errors import ArgumentError, AutogradError
+from warp.errors import ArgumentError, AutogradError, DeviceError
 
 # wp.tid() is an int32.
 _MAX_EXTENT = 2**31 - 1
@@ -125,11 +125,22 @@ def prepare(kernel: Kernel, args: Sequence[Any]) -> Prepared:
     if not kernel.is_generic:
         types = tuple(type for _, type in kernel.parameters)
         return kernel.compiled.setdefault((), Prepared(Program(kernel, types)))  # type: ignore[no-any-return]
-    types = kernel.signature([Literal(arg) if arg.__class__ in (int, float) else type_of(arg) for arg in args])
+    types = kernel.signature([_argument_type(kernel, number, arg) for number, arg in enumerate(args)])
     found: Prepared | None = kernel.compiled.get(types)
     if found is None:
         found = kernel.compiled.setdefault(types, Prepared(Program(kernel, types)))
     return found
+
+
+def _argument_type(kernel: Kernel, number: int, arg: Any) -> Any:
+    if arg.__class__ in (int, float):
+        return Literal(arg)
+    try:
+        return type_of(arg)
+    except (ArgumentError, BufferError, DeviceError) as error:
+        names = [name for name, _ in kernel.parameters]
+        which = f", parameter '{names[number]}'" if number < len(names) else ""
+        raise ArgumentError(f"kernel '{kernel.key}'{which}: {error}") from error
 
 
 def require_sequence(value: Any, name: str) -> list[Any]:
@@ -204,6 +215,8 @@ def _launch_adjoint(
             f"the adjoint of kernel '{key}' needs values that the kernel overwrites, which only a launch recorded on a "
             "tape keeps; launch it on a wp.Tape and call backward()"
         )
+    if variant.may_alias:
+        require_shared_gradients(bound, prepared.written(bound), key)
     run_backward(backward, prepared.binder, shape, bound, device, key)
 
 

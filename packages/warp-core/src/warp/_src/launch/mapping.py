@@ -92,7 +92,7 @@ def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 def _call(func: Any, values: Sequence[Any], shape: tuple[int, ...]) -> MappedCall:
     """Describe the kernel: for each input its type, and its index text if it is an array."""
     scalars = [_scalar(value.dtype) for value in values if _is_array(value)]
-    parameters = []
+    parameters: list[tuple[Type, str | None]] = []
     for value in values:
         if _is_array(value):
             parameters.append((type_of(value), _index(value.shape, shape)))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from warp._src.array.array import array
 from warp._src.array.indexed import indexedarray
+from warp._src.types.signature import is_differentiable
 from warp._src.types.struct_type import StructInstance
 
 
@@ -64,3 +66,21 @@ def any_overlap(some: Sequence[Any], others: Sequence[Any]) -> bool:
         if is_wanted:
             reached_by_wanted = max(reached_by_wanted, high)
     return False
+
+
+def gradients_disagree(args: Sequence[Any], written: Sequence[Any]) -> bool:
+    """Tell whether an array that is written shares memory with another that does not share its gradient likewise."""
+    wanted = {id(a) for a in written}
+    found = {id(a): a for arg in args for a in arrays_in(arg) if is_differentiable(a.dtype)}.values()
+    pairs = itertools.combinations(found, 2)
+    return any(_disagree(a, b) for a, b in pairs if id(a) in wanted or id(b) in wanted)
+
+
+def _disagree(a: Any, b: Any) -> bool:
+    (low, high), (other_low, other_high) = a.bounds, b.bounds
+    if a.root() is b.root() or max(low, other_low) >= min(high, other_high):
+        return False
+    grad, other_grad = a.grad, b.grad
+    if grad is None or other_grad is None:
+        return grad is not other_grad
+    return bool(grad.bounds[0] - low != other_grad.bounds[0] - other_low)

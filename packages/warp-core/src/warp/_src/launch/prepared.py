@@ -87,9 +87,11 @@ class Prepared:
 
     def written(self, args: Sequence[Any]) -> list[Any]:
         """The arrays that the kernel writes."""
-        if self._plain_writes is None:
-            return find_arrays(self.writes, args, is_written=True)
-        written = [args[number] for number in self._plain_writes]
-        if any(value.__class__ is not array for value in written):
-            return find_arrays(self.writes, args, is_written=True)
-        return written
+        if self._plain_writes is not None:
+            found = [args[number] for number in self._plain_writes]
+            for value in found:
+                if value.__class__ is not array:
+                    break
+            else:
+                return found
+        return find_arrays(self.writes, args, is_written=True)

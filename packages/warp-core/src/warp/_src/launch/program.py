@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from warp import config
@@ -210,11 +210,13 @@ class Program:
 
     def _may_need_record(self, variant: Variant) -> bool:
         """Tell cheaply whether a kernel could read what it overwrites; if not, the adjoint need not be built yet."""
+        return (variant.may_alias or self._reads_what_it_writes) and bool(self.kernel.option("enable_backward"))
+
+    @cached_property
+    def _reads_what_it_writes(self) -> bool:
         summary = self.forward().summary
-        if not self.kernel.option("enable_backward"):
-            return False
         roots = {root for root, _ in summary.reads | summary.writes}
-        return variant.may_alias or (bool(summary.writes) and None in roots) or bool(summary.reads & summary.writes)
+        return bool(summary.reads & summary.writes) or (bool(summary.writes) and None in roots)
 
     def _adjoint(self, variant: Variant) -> Adjoint:
         if variant not in self._adjoints:

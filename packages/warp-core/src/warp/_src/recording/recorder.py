@@ -129,6 +129,8 @@ def mark_written(arrays: Sequence[RecordedArray], signature: Hashable = None) ->
     """
     stamp = next_stamp()
     note_writes(arrays, stamp)
+    for array in arrays:
+        array.note_write()
     if signature is not None:
         note_run(signature, stamp, _current.get())
     if _active:

@@ -55,7 +55,7 @@ def import_capsule(capsule: Any) -> ImportedTensor:
 
 def use_native(export: Export, import_: Import) -> None:
     """Make and take capsules with the builtin functions of the runtime library from now on."""
-    global _export, _import  # noqa: PLW0603 - one process has one runtime library
+    global _export, _import
     _export, _import = export, import_
 
 
@@ -112,12 +112,12 @@ _set_name.argtypes = (ctypes.c_void_p, ctypes.c_char_p)
 _exported: Final[dict[int, object]] = {}
 
 
-@_DELETER
+@_DELETER  # type: ignore[untyped-decorator]
 def _forget(address: int) -> None:
     _exported.pop(address, None)
 
 
-@ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+@ctypes.PYFUNCTYPE(None, ctypes.c_void_p)  # type: ignore[untyped-decorator]
 def _free_unused_capsule(capsule: int) -> None:
     # The capsule is being destroyed: its address must not become a Python reference again.
     for name in _NAMES:

@@ -8,8 +8,8 @@ from warp._src.types.generics import unify as unify
 from warp._src.types.scalars import SCALARS as SCALARS
 from warp._src.types.scalars import Number as Number
 from warp._src.types.scalars import Scalar as Scalar
-from warp._src.types.scalars import bool_ as bool_
 from warp._src.types.scalars import bfloat16 as bfloat16
+from warp._src.types.scalars import bool_ as bool_
 from warp._src.types.scalars import float16 as float16
 from warp._src.types.scalars import float32 as float32
 from warp._src.types.scalars import float64 as float64

@@ -38,7 +38,7 @@ class _ArrayAnnotation:
     @property
     def name(self) -> str:
         """Text of the type, such as array(dtype=float32, ndim=2)."""
-        element = getattr(self.dtype, "name", None) or getattr(self.dtype, "__name__", str(self.dtype))
+        element = str(getattr(self.dtype, "name", None) or getattr(self.dtype, "__name__", self.dtype))
         element = element.removeprefix("Any") or "Any"
         return f"{self.kind_name}(dtype={element}, ndim={self.ndim})"
 

@@ -23,7 +23,8 @@ def unify(pattern: Any, actual: Any, bindings: Bindings) -> bool:
     """Tell whether `actual` is an instance of the generic type `pattern`.
 
     TypeVars seen for the first time are added to `bindings`; a TypeVar must mean one type throughout, and one of
-    its constraints if it has any. `wp.Scalar`, `wp.Float` and `wp.Int` may mean another type each time. On False, `bindings` may hold what matched before the mismatch.
+    its constraints if it has any. `wp.Scalar`, `wp.Float` and `wp.Int` may mean another type each time. On False,
+    `bindings` may hold what matched before the mismatch.
     """
     if pattern is Any:
         return True

@@ -221,8 +221,9 @@ class bfloat16(_Float, size=2, code="H"):  # noqa: N801
             wide = np.ascontiguousarray(values, np.float32).view(np.uint32)
         rounded = (wide + 0x7FFF + (wide >> 16 & 1)) >> 16
         is_nan = (wide & 0x7FFFFFFF) > 0x7F800000
-        bits: np.ndarray[Any, Any] = np.where(is_nan, wide >> 16 | 0x40, rounded).astype(np.uint16)
-        return bits.reshape(np.shape(values))
+        bits = np.where(is_nan, wide >> 16 | 0x40, rounded).astype(np.uint16)
+        result: np.ndarray[Any, Any] = bits.reshape(np.shape(values))
+        return result
 
     @classmethod
     def show(cls, value: Number) -> str:
@@ -288,6 +289,13 @@ def is_int(t: object) -> TypeGuard[type[Scalar]]:
     return is_scalar(t) and t.kind in "iu"
 
 
+def _from_numpy(dtype: np.dtype[Any]) -> type[Scalar] | None:
+    # The type that other libraries add to NumPy is known by its name only.
+    if dtype.kind == "V" and dtype.name == "bfloat16":
+        return bfloat16
+    return _FROM_NUMPY.get(dtype.newbyteorder("="))
+
+
 def scalar_from(annotation: object) -> type[Scalar] | None:
     """Return the scalar type that Python's or NumPy's type stands for, or None.
 
@@ -296,9 +304,9 @@ def scalar_from(annotation: object) -> type[Scalar] | None:
     if is_scalar(annotation):
         return annotation
     if isinstance(annotation, np.dtype):
-        return _FROM_NUMPY.get(annotation.newbyteorder("="))
+        return _from_numpy(annotation)
     if isinstance(annotation, type):
         if issubclass(annotation, np.generic):
-            return _FROM_NUMPY.get(np.dtype(annotation))
+            return _from_numpy(np.dtype(annotation))
         return _FROM_PYTHON.get(annotation)
     return None

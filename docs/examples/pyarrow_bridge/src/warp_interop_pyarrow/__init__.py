@@ -1,0 +1,1 @@
+"""Warp and Apache Arrow share memory."""

@@ -1,0 +1,1 @@
+"""Benchmarks; those of a framework come with the bridge to it."""

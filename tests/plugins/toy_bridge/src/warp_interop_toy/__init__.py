@@ -1,0 +1,1 @@
+"""Warp and the toy framework share memory."""
