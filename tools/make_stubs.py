@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
+from typing import TypeVar
 
 import warp
 from warp._src import plugin_host
@@ -126,7 +127,11 @@ def facade_stub(contributions: list[tuple[str, str]]) -> str:
     for name, value in sorted(vars(warp).items()):
         if (name.startswith("_") and name != "__version__") or name == "annotations":  # of __future__
             continue
-        if name in source:
+        if isinstance(value, TypeVar):
+            stub.imports.add("from typing import Any as Any")
+            stub.imports.add("from typing import TypeAlias as _TypeAlias")
+            stub.declarations.append(f"{name}: _TypeAlias = Any")
+        elif name in source:
             stub.reexport(*source[name], name)
         elif not isinstance(value, ModuleType):
             _add_object(stub, name, value)

@@ -346,3 +346,39 @@ def test_an_unrecorded_launch_inside_the_tape_is_noticed() -> None:
         wp.launch(overwrite_kernel, dim=2, inputs=[floats(5, 5)], outputs=[y], record_tape=False)
     with pytest.raises(AutogradError, match="overwritten off the tape"):
         tape.backward(grads={z: floats(1, 1)})
+
+
+def test_two_wrappers_of_one_memory_with_gradients_of_their_own_are_refused() -> None:
+    memory = np.zeros(2, dtype=np.float32)
+    x = wp.array([2.0, 3.0], dtype=float, requires_grad=True)
+    first = wp.array(memory, dtype=float, copy=False, requires_grad=True)
+    second = wp.array(memory, dtype=float, copy=False, requires_grad=True)
+    out = wp.zeros(2, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(square_of, dim=2, inputs=[x, first])
+        wp.launch(square_of, dim=2, inputs=[second, out])
+    with pytest.raises(AutogradError, match="gradients of their own"):
+        tape.backward(grads={out: np.ones(2, dtype=np.float32)})
+    second.grad = first.grad
+    tape.backward(grads={out: np.ones(2, dtype=np.float32)})
+    np.testing.assert_allclose(x.grad.numpy(), 4 * np.array([2.0, 3.0]) ** 3)
+
+
+def test_two_wrappers_of_one_memory_share_the_only_gradient() -> None:
+    memory = np.zeros(2, dtype=np.float32)
+    x = wp.array([2.0, 3.0], dtype=float, requires_grad=True)
+    first = wp.array(memory, dtype=float, copy=False, requires_grad=True)
+    second = wp.array(memory, dtype=float, copy=False)
+    out = wp.zeros(2, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(square_of, dim=2, inputs=[x, first])
+        wp.launch(square_of, dim=2, inputs=[second, out])
+    tape.backward(grads={out: np.ones(2, dtype=np.float32)})
+    np.testing.assert_allclose(x.grad.numpy(), 4 * np.array([2.0, 3.0]) ** 3)
+    assert not second.requires_grad
+
+
+@wp.kernel
+def square_of(a: wp.array(dtype=float), b: wp.array(dtype=float)):
+    i = wp.tid()
+    b[i] = a[i] * a[i]

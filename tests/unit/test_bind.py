@@ -72,7 +72,7 @@ def test_read_only_memory_is_read_but_never_written() -> None:
     y = vector(0, 0)
     wp.launch(scale, dim=2, inputs=[fixed, 2.0, 2, y])
     np.testing.assert_array_equal(y.numpy(), [2, 4])
-    with pytest.raises(ArgumentError, match="'y'.*read-only"):
+    with pytest.raises(ArgumentError, match=r"'y'.*read-only"):
         wp.launch(scale, dim=2, inputs=[y, 2.0, 2, fixed])
 
 
@@ -91,7 +91,7 @@ def test_memory_that_overlaps_itself_is_not_written(shape: Any, strides: Any, is
     storage = np.zeros(64, dtype=np.uint8)
     y = wp.array(ptr=storage.ctypes.data, dtype=float, shape=shape, strides=strides, owner=storage)
     if is_refused:
-        with pytest.raises(ArgumentError, match="'y'.*share memory"):
+        with pytest.raises(ArgumentError, match=r"'y'.*share memory"):
             wp.launch(scale, dim=shape, inputs=[vector(1, 2, 3, 4), 1.0, 4, y])
         assert not storage.any()
     else:
@@ -105,7 +105,7 @@ def test_structs_are_packed_by_value() -> None:
     y = vector(0)
     wp.launch(fields, dim=1, inputs=[pair, y])
     assert y.numpy()[0] == 6.0
-    with pytest.raises(ArgumentError, match="'p'.*Pair"):
+    with pytest.raises(ArgumentError, match=r"'p'.*Pair"):
         wp.launch(fields, dim=1, inputs=[1.0, y])
 
 
@@ -119,8 +119,8 @@ def test_an_adjoint_launch_needs_one_adjoint_per_argument() -> None:
     x, y = vector(1), vector(0)
     with pytest.raises(ArgumentError, match="adj_inputs has 0 entries"):
         wp.launch(scale, 1, inputs=[x, 1.0, 1], outputs=[y], adj_inputs=[], adj_outputs=[], adjoint=True)
-    with pytest.raises(ArgumentError, match="parameter 'x' must be float32"):
-        wrong = [wp.zeros(1, dtype=wp.vec3), None, None]
+    wrong = [wp.zeros(1, dtype=wp.vec3), None, None]
+    with pytest.raises(ArgumentError, match=r"parameter 'x' must be float32"):
         wp.launch(scale, 1, inputs=[x, 1.0, 1], outputs=[y], adj_inputs=wrong, adj_outputs=[y], adjoint=True)
 
 

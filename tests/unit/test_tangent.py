@@ -46,7 +46,7 @@ def loop_kernel(x: wp.array(dtype=f), v: wp.array(dtype=wp.vec3d), out: wp.array
 def break_kernel(x: wp.array(dtype=f), v: wp.array(dtype=wp.vec3d), out: wp.array(dtype=f)):
     t = wp.tid()
     s = x[t]
-    k = int(0)
+    k = 0
     while True:
         s = s * (f(1.1) + f(0.1) * v[t][1])
         k += 1
@@ -148,8 +148,6 @@ def test_the_tangent_of_the_adjoint_multiplies_by_the_hessian(kernel: Any, slots
 
     found = [np.zeros(N), np.zeros((N, 3)), seed.copy()]
     along = [np.zeros(N), np.zeros((N, 3)), np.zeros(N)]
-    run_kernel(
-        tangent.function, N, [*cells(values, found), *cells(directions, along)], order="descending", slots=slots
-    )
+    run_kernel(tangent.function, N, [*cells(values, found), *cells(directions, along)], order="descending", slots=slots)
     for product, expected in zip(along, difference(gradients), strict=False):
         np.testing.assert_allclose(product, expected, rtol=1e-5, atol=1e-7)

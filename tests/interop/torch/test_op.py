@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -380,6 +381,12 @@ def test_what_cannot_be_an_operator(name: str) -> None:
     make, message = WRONG_OPS[name]
     with pytest.raises(ArgumentError, match=message):
         make()
+
+
+def test_a_module_that_holds_an_operator_can_be_copied() -> None:
+    module = torch.nn.Linear(2, 2)
+    module.op = rosenbrock_op
+    assert copy.deepcopy(module).op is rosenbrock_op
 
 
 def test_operators_may_be_made_again() -> None:

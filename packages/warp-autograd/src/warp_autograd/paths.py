@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from warp.recording import RecordedArray, storage_of
+from warp.errors import AutogradError
+from warp.recording import RecordedArray, is_overlapping, storage_of
 from warp_autograd.entries import CustomEvent, Entry, WriteHistory
 
 
@@ -33,16 +34,41 @@ def find_links(
     storages = {id(storage_of(array)) for array in seeds}
     if not seeds:
         storages.update(id(storage_of(a)) for entry in entries for a in entry.event.writes if a.requires_grad)
-    for entry, is_carrier in zip(reversed(entries), reversed(carries), strict=True):
-        event = entry.event
+    for index in range(len(entries) - 1, -1, -1):
+        event = entries[index].event
         if isinstance(event, CustomEvent):
             storages.update(id(storage_of(array)) for array in event.reads)
             continue
         touched = [array for array in event.writes if id(storage_of(array)) in storages]
-        if not is_carrier or not touched:
+        if not carries[index] or not touched:
             continue
-        yield from (array for array in touched if not array.requires_grad and is_differentiable(array))
+        # What is read may be another wrapper of memory that an earlier operation writes.
+        carried = [array for array in event.reads if _is_carried(array, index, history, carries)]
+        yield from (a for a in (*touched, *carried) if not a.requires_grad and is_differentiable(a))
         storages.update(id(storage_of(array)) for array in event.reads if is_differentiable(array))
+
+
+def check_shared_gradients(entries: Sequence[Entry]) -> None:
+    """Raise AutogradError if arrays of the tape share memory that it writes, but not the gradient of that memory.
+
+    Gradients would end in one of them and never reach what the other was computed from.
+    """
+    seen: dict[int, dict[int, RecordedArray]] = {}
+    written = {id(storage_of(array)) for entry in entries for array in entry.event.writes}
+    for entry in entries:
+        for array in entry.event.arrays():
+            storage = id(storage_of(array))
+            if storage not in written or not array.requires_grad or not is_differentiable(array):
+                continue
+            shift = array.grad.bounds[0] - array.bounds[0]
+            seen.setdefault(storage, {}).setdefault(shift, array)
+            for other_shift, other in seen[storage].items():
+                if other_shift != shift and is_overlapping(other, array):
+                    raise AutogradError(
+                        f"{entry.text} uses the {entry.event.describe(array)}, whose memory is also that of another "
+                        f"array of shape {other.shape} on the tape, but the two have gradients of their own; use one "
+                        "array, or views of it, or let them share a gradient: b.grad = a.grad"
+                    )
 
 
 def is_differentiable(array: RecordedArray) -> bool:

@@ -87,12 +87,17 @@ def temporary_gradients(arrays: Iterable[RecordedArray], entries: Sequence[Entry
 def _attach(array: RecordedArray, entries: Sequence[Entry], attached: list[RecordedArray]) -> None:
     root = array.root()
     owner = array if root.requires_grad else root
-    owner.requires_grad = True
+    everything = {id(found): found for entry in entries for found in entry.event.arrays()}.values()
+    twin = next((other for other in everything if other.requires_grad and other.layout() == owner.layout()), None)
+    if twin is None:
+        owner.requires_grad = True
+    else:
+        owner.grad = twin.grad
     attached.append(owner)
     if not array.requires_grad:
         array.requires_grad = True
         attached.append(array)
-    for other in {id(found): found for entry in entries for found in entry.event.arrays()}.values():
+    for other in everything:
         wrapper = other.root()
         if not other.requires_grad and not wrapper.requires_grad and wrapper.layout() == owner.layout():
             wrapper.grad = owner.grad

@@ -24,7 +24,7 @@ from warp.recording import (
     storage_of,
 )
 from warp_autograd.entries import CustomEvent, Entry, Operations, WriteHistory
-from warp_autograd.paths import find_links, find_reached
+from warp_autograd.paths import check_shared_gradients, find_links, find_reached
 from warp_autograd.scopes import Scope, ScopeList
 from warp_autograd.seeds import RetainedGradients, Stash, collect_seeds, plant, temporary_gradients
 from warp_autograd.snapshots import Overwrite, Snapshots
@@ -252,6 +252,7 @@ class Tape:
         history = WriteHistory(entries)
         links = list(find_links(entries, history, seeded))
         with recording(None), temporary_gradients([*seeded, *links], entries):
+            check_shared_gradients(entries)
             reached = self._check(entries, seeded, history)
             stash = Stash(entries if seeds else ())
             plant(seeds)

@@ -9,7 +9,7 @@ import torch
 
 import warp as wp
 from warp.errors import ArgumentError, AutogradError
-from warp.recording import recording
+from warp.recording import current_recorder, recording
 from warp_interop_torch.convert import device_from_torch, from_torch, from_torch_read_only
 from warp_interop_torch.parameters import Parameter, element, is_concrete, torch_dtype
 from warp_interop_torch.tensors import resolve
@@ -33,6 +33,8 @@ class Body:
         self.outputs = tuple(parameter for parameter in parameters if parameter.is_output)
         self.changed = tuple(parameter for parameter in self.inputs if parameter.is_changed)
         self.results = self.changed + self.outputs
+        self._array_places = tuple(place for place, parameter in enumerate(self.inputs) if parameter.is_array)
+        self._first_place = self._array_places[0]
         self._launch_dims = launch_dims
         self._output_dims = output_dims
         self._is_kernel = isinstance(function, wp.Kernel)
@@ -43,39 +45,35 @@ class Body:
     def run(self, *values: Any) -> Any:
         """Return the outputs, those in place of changed inputs first: one tensor, or a tuple of several."""
         made = self.allocate(values)
-        changed = {
-            parameter.name: tensor for parameter, tensor in zip(self.results, made, strict=True) if parameter.is_changed
-        }
+        changed = iter(made)
         arguments = [
-            from_torch(changed[p.name], dtype=p.element_type(value), requires_grad=False)
-            if p.is_changed
-            else _wrap(p, value)
-            for p, value in zip(self.inputs, values, strict=True)
+            _wrap_writable(parameter, next(changed)) if parameter.is_changed else _wrap(parameter, value)
+            for parameter, value in zip(self.inputs, values, strict=True)
         ]
         outputs = [
-            from_torch(tensor, dtype=self._element_type(p, values), requires_grad=False)
-            for p, tensor in zip(self.outputs, made[len(self.changed) :], strict=True)
+            from_torch(tensor, dtype=self._element_type(parameter, values), requires_grad=False)
+            for parameter, tensor in zip(self.outputs, changed, strict=True)
         ]
-        with recording(None):
+        if current_recorder() is None:
             self._call(values, arguments, outputs)
+        else:
+            with recording(None):
+                self._call(values, arguments, outputs)
         return made[0] if len(made) == 1 else tuple(made)
 
     def allocate(self, values: Sequence[Any]) -> list[Any]:
-        """Return zeros for the outputs, and copies of the inputs that are changed; also for tensors without memory."""
-        for parameter, value in zip(self.inputs, values, strict=True):
-            if parameter.is_array:
-                parameter.check(value)
-        first = self._first(values)
-        for parameter, value in zip(self.inputs, values, strict=True):
-            if parameter.is_array and value.device != first.device:
+        """Return copies of the inputs that are changed, and zeros for the outputs; also for tensors without memory."""
+        first = values[self._first_place]
+        made = []
+        for place in self._array_places:
+            parameter, value = self.inputs[place], values[place]
+            parameter.check(value)
+            if value.device != first.device:
                 raise ArgumentError(
                     f"{self.name}: parameter '{parameter.name}' is on device {value.device}, another on {first.device}"
                 )
-        made = [
-            value.detach().clone(memory_format=torch.contiguous_format)
-            for parameter, value in zip(self.inputs, values, strict=True)
-            if parameter.is_changed
-        ]
+            if parameter.is_changed:
+                made.append(value.detach().clone(memory_format=torch.contiguous_format))
         for parameter in self.outputs:
             inner, scalar = element(self._element_type(parameter, values))
             dims = self._dims_of_output(parameter, values)
@@ -88,7 +86,7 @@ class Body:
         return made[0] if len(made) == 1 else tuple(made)
 
     def _call(self, values: Sequence[Any], inputs: list[Any], outputs: list[Any]) -> None:
-        device = device_from_torch(self._first(values).device)
+        device = device_from_torch(values[self._first_place].device)
         if self._is_kernel:
             wp.launch(self.function, self._dims_of_launch(values), inputs=inputs, outputs=outputs, device=device)
             return
@@ -132,9 +130,8 @@ class Body:
 
     def _as_results(self, mask: int, values: Sequence[Any], found: Mapping[str, Any]) -> Any:
         results = [
-            found[parameter.name] if parameter.name in found else value.new_empty(0)
-            for parameter, value in zip(self.inputs, values, strict=True)
-            if parameter.is_array
+            found[self.inputs[place].name] if mask >> place & 1 else values[place].new_empty(0)
+            for place in self._array_places
         ]
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -144,9 +141,9 @@ class Body:
 
     def _differentiated(self, values: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         """Yield the place and value of the inputs that have adjoints."""
-        for place, (parameter, value) in enumerate(zip(self.inputs, values, strict=True)):
-            if parameter.is_array and value.is_floating_point():
-                yield place, value
+        for place in self._array_places:
+            if values[place].is_floating_point():
+                yield place, values[place]
 
     def _launch_adjoint(
         self, found: Mapping[str, Any], values: Sequence[Any], results: Sequence[Any], adjoints: Sequence[Any]
@@ -176,7 +173,7 @@ class Body:
             adj_inputs=gradients,
             adj_outputs=seeds,
             adjoint=True,
-            device=device_from_torch(self._first(values).device),
+            device=device_from_torch(values[self._first_place].device),
         )
 
     def _replay(self, found: Mapping[str, Any], values: Sequence[Any], adjoints: Sequence[Any]) -> None:
@@ -210,25 +207,15 @@ class Body:
 
     # ------------------------------------------------------------------ types and shapes
 
-    def _first(self, values: Sequence[Any]) -> Any:
-        return next(value for parameter, value in zip(self.inputs, values, strict=True) if parameter.is_array)
-
-    def _first_shape(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        for parameter, value in zip(self.inputs, values, strict=True):
-            if parameter.is_array:
-                return tuple(value.shape[: parameter.type.ndim])
-        return ()
-
     def _element_type(self, parameter: Parameter, values: Sequence[Any]) -> Any:
         """Return the element type of an output; where it is generic, that of the first input array."""
         if is_concrete(parameter.type.dtype):
             return parameter.type.dtype
-        first = next(parameter for parameter in self.inputs if parameter.is_array)
-        return first.element_type(self._first(values))
+        return self.inputs[self._first_place].element_type(values[self._first_place])
 
     def _dims_of_launch(self, values: Sequence[Any]) -> tuple[Any, ...]:
         if self._launch_dims is None:
-            return self._first_shape(values)
+            return tuple(values[self._first_place].shape[: self.inputs[self._first_place].type.ndim])
         return _dims(self._launch_dims, values, "launch_dims")
 
     def _dims_of_output(self, parameter: Parameter, values: Sequence[Any]) -> tuple[Any, ...]:

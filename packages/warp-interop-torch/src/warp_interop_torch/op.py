@@ -67,6 +67,9 @@ class TorchOp:
             raise ArgumentError(f"{self.__name__} takes ({', '.join(self._names)}), but got {given}")
         return [values[name] for name in self._names]
 
+    def __deepcopy__(self, _memo: Any) -> TorchOp:
+        return self  # as a function would be, when a module that holds one is copied
+
     def __repr__(self) -> str:
         return f"<torch operator {self.name}({', '.join(self._names)})>"
 
@@ -213,7 +216,7 @@ def _keep_nothing(ctx: Any, inputs: Any, output: Any) -> None:
     """Save nothing for a backward pass that is refused."""
 
 
-def _refuse_second_derivative(ctx: Any, *adjoints: Any) -> Any:
+def _refuse_second_derivative(_ctx: Any, *_adjoints: Any) -> Any:
     raise AutogradError("warp.torch_op has first derivatives only: the gradient of a gradient was asked for")
 
 

@@ -1,4 +1,4 @@
-"""Apache Arrow as Warp sees it: arrays of numbers without gaps, which are read-only, and tensors, which have strides."""
+"""Apache Arrow as Warp sees it: arrays of numbers, which are read-only and without gaps, and tensors with strides."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from warp._src.array.elements import ElementLayout, contiguous_strides
-from warp._src.array.memory import Values, allocate, allocation_of, reach
+from warp._src.array.memory import Values, allocate, allocation_of, reach, values_at
 from warp._src.recording.ranges import Layout
 from warp._src.recording.storage import Storage
 from warp._src.runtime.device import Device
@@ -48,6 +48,7 @@ class ArrayCore:
         "_grad_source",
         "_packed_grad",
         "_parent",
+        "_pending",
         "_requires_grad",
         "_retain_grad",
         "_values",
@@ -75,6 +76,8 @@ class ArrayCore:
     _grad_source: object
     _packed_grad: array | None
     _parent: array | None
+    _pending: tuple[object, bool] | None
+    """For memory at an address, of which NumPy's view is made when it is needed: the owner, and whether read-only."""
     _requires_grad: bool | None
     _retain_grad: bool | None
     _values: Values
@@ -122,6 +125,36 @@ class ArrayCore:
         fill_slots(made, values, element, device, address)
         made._requires_grad = requires_grad
         return made
+
+    @classmethod
+    def at(
+        cls,
+        address: int,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...] | None,
+        element: ElementLayout,
+        device: Device,
+        owner: object,
+        readonly: bool,
+    ) -> array:
+        """Make an array of memory at an address, which keeps `owner` alive; strides are in bytes."""
+        made = cast("array", object.__new__(cls))
+        fill_slots_at(made, address, shape, strides, element, device)
+        made.owner = owner
+        made._pending = (owner, readonly)
+        made._requires_grad = False
+        return made
+
+    if not TYPE_CHECKING:  # a type checker would take every attribute to exist
+
+        def __getattr__(self, name: str) -> Any:
+            if name != "_values":
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            owner, readonly = self._pending
+            element = self.element
+            shape, strides = self.shape + element.shape, self.strides + element.strides
+            self._values = values = values_at(self.ptr, shape, strides, element.scalar, owner, readonly)
+            return values
 
     @property
     def requires_grad(self) -> bool:
@@ -210,7 +243,7 @@ class ArrayCore:
     @property
     def is_readonly(self) -> bool:
         """Say whether the memory must not be written."""
-        return not self._values.flags.writeable
+        return not self._values.flags.writeable if self._pending is None else self._pending[1]
 
     def descriptor(self) -> bytes:
         """Return the C descriptor (`wp_array` of native/abi.h, 120 bytes); the same object while the gradient is."""
@@ -238,7 +271,7 @@ class ArrayCore:
 
     def allocation(self) -> tuple[int, int]:
         """Return the addresses of the block of memory that the array lies in."""
-        return allocation_of(self._values)
+        return allocation_of(self._values) if self._pending is None else self.bounds
 
     def layout(self) -> Layout:
         """Return address, shape, byte strides and element size: equal for two views of the same elements.
@@ -275,7 +308,7 @@ def fill_slots(
     made.device = device
     made.ptr = pointer = values.__array_interface__["data"][0] if address is None else address
     made.owner = made.storage = made._grad = made._grad_source = made.link = None
-    made._parent = made._derive = made._descriptor = made._packed_grad = None
+    made._parent = made._derive = made._descriptor = made._packed_grad = made._pending = None
     made.pinned = made.is_read = made.is_written = made._retain_grad = False
     if values.flags.c_contiguous:
         made.strides = strides if values.size else contiguous_strides(shape, element.size)
@@ -288,3 +321,34 @@ def fill_slots(
         low, high = reach(shape, strides, element.size)
         made.bounds = (pointer + low, pointer + high)
         made.size = math.prod(shape)
+
+
+def fill_slots_at(
+    made: ArrayCore,
+    address: int,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...] | None,
+    element: ElementLayout,
+    device: Device,
+) -> None:
+    """Describe memory at an address, as `fill_slots` does for what NumPy sees."""
+    made.element = element
+    made.dtype = element.dtype
+    made.shape = shape
+    made.ndim = len(shape)
+    made.device = device
+    made.ptr = address
+    made.storage = made._grad = made._grad_source = made.link = None
+    made._parent = made._derive = made._descriptor = made._packed_grad = None
+    made.pinned = made.is_read = made.is_written = made._retain_grad = False
+    made.size = size = math.prod(shape)
+    natural = contiguous_strides(shape, element.size)
+    made.is_contiguous = is_contiguous = (
+        strides is None
+        or strides == natural
+        or not size
+        or all(extent == 1 or a == b for extent, a, b in zip(shape, strides, natural, strict=True))
+    )
+    made.strides = natural if is_contiguous or strides is None else strides
+    low, high = (0, size * element.size) if is_contiguous else reach(shape, made.strides, element.size)
+    made.bounds = (address + low, address + high)

@@ -6,7 +6,7 @@ from typing import Any
 
 from warp._src.array.array import array
 from warp._src.array.convert import split_elements
-from warp._src.array.elements import ElementLayout, element_layout
+from warp._src.array.elements import ElementLayout, contiguous_strides, element_layout
 from warp._src.array.memory import Values, values_at
 from warp._src.runtime.device import Device
 from warp._src.types.arrays import MAX_DIMENSIONS
@@ -48,14 +48,18 @@ def array_at(
     if strides is not None:
         size = element.scalar.itemsize
         strides = tuple([size * stride for stride in strides])
-        if strides and min(strides) < 0:
-            raise ArgumentError(f"{function}: an array cannot have negative strides, got {strides} bytes; pass a copy")
-    values = values_at(address, shape, strides, element.scalar, owner, readonly)
-    if element.shape or len(shape) > MAX_DIMENSIONS:
-        values = as_elements(function, values, element)
-    made = array.wrap(values, element, device, address=None if 0 in shape else address)
-    made.owner = owner
-    return made
+    inner = len(element.shape)
+    if inner or len(shape) > MAX_DIMENSIONS:
+        if strides is None:
+            strides = contiguous_strides(shape, element.scalar.itemsize)
+        is_split = shape[-inner:] == element.shape and strides[-inner:] == element.strides
+        if not is_split or len(shape) - inner > MAX_DIMENSIONS:
+            values = as_elements(function, values_at(address, shape, strides, element.scalar, owner, readonly), element)
+            made = array.wrap(values, element, device)
+            made.owner = owner
+            return made
+        shape, strides = shape[:-inner], strides[:-inner]
+    return array.at(address, shape, strides, element, device, owner, readonly)
 
 
 def as_elements(function: str, values: Values, element: ElementLayout) -> Values:

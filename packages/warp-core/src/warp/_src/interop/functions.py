@@ -33,7 +33,6 @@ class BridgeFunctions:
         for foreign, scalar in bridge.dtypes_from.items():
             self._to.setdefault(scalar, foreign)
         self._to.update(bridge.dtypes_to)
-        # Keys are the framework's own objects, which need not be hashable: see _cached.
         self._element = lru_cache(_CACHE_SIZE)(self._find_element)
         self._device = lru_cache(_CACHE_SIZE)(self._find_device)
 
@@ -98,13 +97,18 @@ class BridgeFunctions:
         is_needed = shares_gradient or self._bridge.on_write is not None
         if not is_needed or a.base is not None or (isinstance(a.link, Link) and a.link.covers(shares_gradient)):
             return None
-        a.link = link = Link(self._bridge, tensor, self._convert_gradient(a.dtype), shares_gradient)
+        a.link = link = Link(self._bridge, tensor, self.from_tensor, a.dtype, shares_gradient)
         return link
 
     def _wrap(self, t: Any, memory: TensorMemory, dtype: Any, requires_grad: bool | None, grad: Any) -> array:
         pointer, shape, strides, foreign, place, is_writable, owner = memory
-        element: ElementLayout = self._cached(self._element, self._find_element, foreign, dtype)
-        device: Device = self._cached(self._device, self._find_device, place)
+        try:
+            element, device = self._element(foreign, dtype), self._device(place)
+        except TypeError as error:
+            if isinstance(error, ArgumentError):
+                raise
+            # The framework's objects need not be hashable.
+            element, device = self._find_element(foreign, dtype), self._find_device(place)
         keep = t if owner is None else owner
         made = array_at(self._from_name, element, device, pointer, shape, strides, keep, not is_writable)
         gradients = self._bridge.gradients
@@ -115,28 +119,16 @@ class BridgeFunctions:
             made.requires_grad = True
             shares_gradient = grad is None and gradients is not None and gradients.is_attachable(t)
         if shares_gradient or self._bridge.on_write is not None:
-            made.link = Link(self._bridge, t, self._convert_gradient(element.dtype), shares_gradient)
+            made.link = Link(self._bridge, t, self.from_tensor, element.dtype, shares_gradient)
             if shares_gradient:
                 made.link.gradient()
         if grad is not None:
             made.grad = grad if isinstance(grad, array) else self.from_tensor(grad, element.dtype, requires_grad=False)
         return made
 
-    def _convert_gradient(self, dtype: Any) -> Callable[[Any], array]:
-        return partial(self.from_tensor, dtype=dtype, requires_grad=False)
-
     def _find_element(self, foreign: Any, dtype: Any) -> ElementLayout:
         natural = element_layout(self.from_dtype(foreign))
         return natural if dtype is None else element_for(self._from_name, dtype, natural.scalar, foreign)
-
-    @staticmethod
-    def _cached(cached: Callable[..., Any], plain: Callable[..., Any], *key: Any) -> Any:
-        try:
-            return cached(*key)
-        except TypeError as error:
-            if isinstance(error, ArgumentError):
-                raise
-            return plain(*key)
 
     # ------------------------------------------------------------------ types
 

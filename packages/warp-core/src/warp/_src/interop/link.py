@@ -17,12 +17,15 @@ class Link:
     soon as the array's is used.
     """
 
-    __slots__ = ("_bridge", "_convert", "_shares_gradient", "_source", "_tensor", "_wrapped")
+    __slots__ = ("_bridge", "_convert", "_dtype", "_shares_gradient", "_source", "_tensor", "_wrapped")
 
-    def __init__(self, bridge: Bridge, tensor: Any, convert: Callable[[Any], array], shares_gradient: bool) -> None:
+    def __init__(
+        self, bridge: Bridge, tensor: Any, convert: Callable[..., array], dtype: Any, shares_gradient: bool
+    ) -> None:
         self._bridge = bridge
         self._tensor = weakref.ref(tensor)
         self._convert = convert
+        self._dtype = dtype
         self._shares_gradient = shares_gradient
         self._wrapped: array | None = None
         self._source: object = None
@@ -45,7 +48,7 @@ class Link:
 
     def wrap(self, gradient: Any) -> array:
         """Return the tensor's gradient as an array."""
-        self._wrapped, self._source = self._convert(gradient), gradient
+        self._wrapped, self._source = self._convert(gradient, self._dtype, requires_grad=False), gradient
         return self._wrapped
 
     def adopt(self, gradient: array, source: object) -> None:

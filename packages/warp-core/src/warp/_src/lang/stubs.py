@@ -54,8 +54,8 @@ _DOCS = {
     "atomic_and": _ATOMIC.format("its bitwise and with `value`"),
     "atomic_or": _ATOMIC.format("its bitwise or with `value`"),
     "atomic_xor": _ATOMIC.format("its bitwise exclusive or with `value`"),
-    "grad": "Make a callable that gives the derivatives of a function that returns one float, by each argument that is no "
-    "array: `dx, dy = wp.grad(f)(x, y)`.",
+    "grad": "Make a callable that gives the derivatives of a function that returns one float, by each argument that is "
+    "no array: `dx, dy = wp.grad(f)(x, y)`.",
     "printf": "Print values in the format of C's printf.",
     "vector": "Make a vector from numbers; `dtype` and `length` may be given.",
     "matrix": "Make a matrix of the given `shape` from numbers in row-major order; `dtype` may be given.",

@@ -18,7 +18,7 @@ from warp._src.interop.foreign import adapt, copied
 from warp._src.launch.memory import arrays_in
 from warp._src.runtime.device import Device, get_device
 from warp._src.types.arrays import ArrayType, IndexedArrayType
-from warp._src.types.scalars import Scalar, bool_, float32, int32, is_scalar
+from warp._src.types.scalars import Scalar, bfloat16, bool_, float32, int32, is_scalar, scalar_from
 from warp._src.types.signature import align_of, canonical, is_tensor, size_of, type_name
 from warp._src.types.struct_type import StructInstance, Type
 from warp.errors import ArgumentError, DeviceError
@@ -91,13 +91,13 @@ def _array_packer(label: str, type: ArrayType, is_written: bool) -> Packer:
             return descriptor
         if value is None:
             return null
-        args[number] = wrapped = _as_array(label, type, value, is_written, device)
+        args[number] = wrapped = as_array(label, type, value, is_written, device)
         return wrapped.descriptor()
 
     return pack
 
 
-def _as_array(label: str, type: ArrayType, value: Any, is_written: bool, device: Device) -> array:
+def as_array(label: str, type: ArrayType, value: Any, is_written: bool, device: Device) -> array:
     """Wrap a foreign array, or say why an argument does not fit an array parameter."""
     wrapped = _adapted(label, type, value, is_written, device)
     if wrapped.device is not device:
@@ -152,16 +152,23 @@ def _check_writable(label: str, value: array) -> None:
 
 
 def _from_numpy(label: str, type: ArrayType, value: Any) -> array:
+    element = element_layout(type.dtype)
+    if value.dtype != element.scalar:
+        if not _is_bfloat16(value.dtype, type.dtype):
+            raise ArgumentError(
+                f"{label} is {type_name(type)}, but the argument is {_describe(value)}; it would have to be converted: "
+                "pass wp.array(...) of it"
+            )
+        value = value.view(element.scalar)
     try:
-        wrapped: array = array(value, dtype=type.dtype, copy=False)
-    except (TypeError, ValueError) as error:
-        raise ArgumentError(f"{label} is {type_name(type)}, but the argument is {_describe(value)}") from error
-    if value.size and not np.may_share_memory(wrapped.numpy(), value):
-        raise ArgumentError(
-            f"{label} is {type_name(type)}, but the argument is {_describe(value)}; it would have to be converted: "
-            "pass wp.array(...) of it"
-        )
-    return wrapped
+        return array.wrap(as_elements(label, value, element), element, get_device("cpu"))
+    except ArgumentError as error:
+        raise ArgumentError(f"{label} is {type_name(type)}, but the argument is {_describe(value)}: {error}") from error
+
+
+def _is_bfloat16(foreign: Any, dtype: Any) -> bool:
+    """Tell whether elements of another library's bfloat16, which NumPy does not have itself, are wanted as such."""
+    return getattr(dtype, "scalar", dtype) is bfloat16 and scalar_from(foreign) is bfloat16
 
 
 def _indexed_packer(label: str, type: IndexedArrayType) -> Packer:
@@ -270,4 +277,4 @@ def _describe(value: Any) -> str:
     return f"{name} {text}" if len(text) < 40 else f"a {name}"
 
 
-__all__ = ["Binder", "DirectionOf", "captured", "direction", "type_of"]
+__all__ = ["Binder", "DirectionOf", "as_array", "captured", "direction", "type_of"]

@@ -9,7 +9,7 @@ from typing import Any
 
 from warp import config
 from warp._src.array.array import array
-from warp._src.launch.bind import type_of
+from warp._src.launch.bind import as_array, type_of
 from warp._src.launch.event import LaunchEvent, require_shared_gradients, run_backward, signature_of
 from warp._src.launch.memory import overlaps
 from warp._src.launch.prepared import Prepared
@@ -23,6 +23,7 @@ from warp._src.recording.recorder import (
 )
 from warp._src.recording.storage import is_watching
 from warp._src.runtime.device import Device, get_device
+from warp._src.types.arrays import ArrayType
 from warp._src.types.signature import type_name
 from warp.errors import ArgumentError, AutogradError, DeviceError
 
@@ -225,7 +226,8 @@ def _with_gradient(name: str, arg: Any, gradient: Any, is_scratch: bool) -> Any:
     if gradient is None or not isinstance(arg, array):
         return arg
     if not isinstance(gradient, array):
-        gradient = array(gradient, dtype=arg.dtype, copy=False)
+        label = f"launch: the adjoint of parameter '{name}'"
+        gradient = as_array(label, ArrayType(arg.dtype, arg.ndim), gradient, not is_scratch, arg.device)
     if gradient.dtype is not arg.dtype or gradient.shape != arg.shape:
         raise ArgumentError(
             f"launch: the adjoint of parameter '{name}' must be {type_name(arg.dtype)} of shape {arg.shape}, "

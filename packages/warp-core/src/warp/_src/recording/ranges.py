@@ -103,7 +103,7 @@ def is_touching(first: Layout, second: Layout) -> bool:
     if first.pointer >= _end(second) or second.pointer >= _end(first):
         return False
     try:
-        return np.shares_memory(_as_bytes(first), _as_bytes(second), max_work=_OVERLAP_EFFORT)
+        return np.shares_memory(_as_bytes(first), _as_bytes(second), max_work=_OVERLAP_EFFORT)  # type: ignore[arg-type]  # the stubs of NumPy know two values
     except np.exceptions.TooHardError:
         return True
 
