@@ -225,9 +225,10 @@ def test_one_memory_with_two_gradients(has_gradient: bool) -> None:
     y = wp.array(memory, dtype=float, copy=False, requires_grad=has_gradient)
     with wp.Tape() as tape:
         wp.launch(product_of, 3, inputs=[x, y])
-    with pytest.raises(AutogradError, match="two arguments of 'product_of' share memory"):
-        tape.backward(grads={x: wp.ones_like(x)})
-    x.grad.zero_()
-    y.grad = x.grad
+    if has_gradient:
+        with pytest.raises(AutogradError, match="gradients of their own"):
+            tape.backward(grads={x: wp.ones_like(x)})
+        x.grad.zero_()
+        y.grad = x.grad
     tape.backward(grads={x: wp.ones_like(x)})
     assert x.grad.numpy().tolist() == [4.0, 8.0, 12.0]

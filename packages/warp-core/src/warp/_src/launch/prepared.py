@@ -9,17 +9,18 @@ from typing import Any
 from warp._src.array.array import array
 from warp._src.launch.bind import Binder
 from warp._src.launch.memory import find_arrays, overlaps
-from warp._src.launch.program import Entry, Program, Variant, executor, variant_of
+from warp._src.launch.program import Entry, Program, Root, Variant, executor, variant_of
 from warp._src.recording.recorder import about_to_write
 from warp._src.runtime.cpu import pack_launch
 from warp._src.runtime.record import LaunchRecord
+from warp._src.types.arrays import ArrayType
 from warp.errors import LaunchError
 
 
 class Prepared:
     """A kernel at concrete types, ready to bind arguments."""
 
-    __slots__ = ("_plain_writes", "binder", "entry", "program", "reads", "writes")
+    __slots__ = ("_accessed", "_guarded", "_members", "_plain_writes", "binder", "entry", "program", "reads", "writes")
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -29,6 +30,10 @@ class Prepared:
         written = frozenset(int(root[0]) for root in self.writes if root is not None and len(root) == 1)
         # Most kernels write plain array parameters only: then no search is needed at each launch.
         self._plain_writes = tuple(sorted(written)) if len(written) == len(self.writes) else None
+        paths = () if program.checks_bounds else _access_paths(program, self.reads | self.writes)
+        self._accessed = tuple(path[0] for path in paths if len(path) == 1)
+        self._members = tuple(path for path in paths if len(path) > 1)
+        self._guarded: Prepared | None = None
         if None in self.writes:
             written = frozenset(range(len(program.types)))
         names = [name for name, _ in program.kernel.parameters]
@@ -36,6 +41,8 @@ class Prepared:
 
     def run(self, dim: tuple[int, ...], args: list[Any], packed: bytes) -> list[Any]:
         """Run the forward kernel; give the arrays it wrote."""
+        if self._lacks_array(args):
+            return self._with_checks().run(dim, args, packed)
         written = self.written(args)
         self._run_entry(self.entry, dim, args, written, packed, None)
         return written
@@ -48,6 +55,8 @@ class Prepared:
         self, dim: tuple[int, ...], args: list[Any], packed: bytes, variant: Variant
     ) -> LaunchRecord | None:
         """Run the forward kernel for a tape; give what it kept, if its adjoint needs values that it overwrites."""
+        if self._lacks_array(args):
+            return self._with_checks().run_recorded(dim, args, packed, variant)
         written = self.written(args)
         about_to_write(written)
         recorded = self.program.recorded(variant)
@@ -81,6 +90,19 @@ class Prepared:
         except LaunchError as error:
             raise LaunchError(f"{error}{self.program.excerpt(error.line)}", error.line) from None
 
+    def _lacks_array(self, args: list[Any]) -> bool:
+        """Tell whether None stands for an array that the kernel accesses."""
+        for number in self._accessed:
+            if args[number] is None:
+                return True
+        return any(_member(args, path) is None for path in self._members) if self._members else False
+
+    def _with_checks(self) -> Prepared:
+        """The same kernel with checked indices: it may take None for an array behind a condition, and only there."""
+        if self._guarded is None:
+            self._guarded = Prepared(Program(self.program.kernel, self.program.types, checks_bounds=True))
+        return self._guarded
+
     def read(self, args: Sequence[Any]) -> list[Any]:
         """The arrays that the kernel reads."""
         return find_arrays(self.reads, args)
@@ -95,3 +117,18 @@ class Prepared:
             else:
                 return found
         return find_arrays(self.writes, args, is_written=True)
+
+
+def _access_paths(program: Program, roots: frozenset[Root | None]) -> tuple[Any, ...]:
+    """The arrays, as a parameter's number and names of members, of which None must not stand for."""
+    named = {root for root in roots if root is not None}
+    if None in roots:
+        named.update((number,) for number, type in enumerate(program.types) if isinstance(type, ArrayType))
+    return tuple(sorted(named, key=str))
+
+
+def _member(args: Sequence[Any], path: Sequence[Any]) -> Any:
+    value = args[path[0]]
+    for name in path[1:]:
+        value = getattr(value, name)
+    return value

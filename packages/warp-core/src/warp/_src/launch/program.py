@@ -124,8 +124,11 @@ class RecordedEntry:
 class Program:
     """One kernel at concrete parameter types, compiled piece by piece when first needed."""
 
-    def __init__(self, kernel: Kernel, types: tuple[Type, ...], verify_fp: bool = False) -> None:
+    def __init__(
+        self, kernel: Kernel, types: tuple[Type, ...], verify_fp: bool = False, checks_bounds: bool = False
+    ) -> None:
         self.kernel = kernel
+        self.checks_bounds = checks_bounds
         self._verify_fp = verify_fp
         self.types = types
         self._lock = threading.RLock()
@@ -261,7 +264,7 @@ class Program:
             EmitOptions(
                 libm=build.libm_header(),
                 entry=name,
-                debug=is_debug,
+                debug=is_debug or self.checks_bounds,
                 descending=name == "wp_backward",
                 verify_fp=self._verify_fp or bool(config.verify_fp),
             ),
