@@ -26,7 +26,8 @@ from warp._src.lang.objects import Function as Function
 from warp._src.lang.objects import Kernel as Kernel
 from warp._src.lang.source import build_kernel
 from warp._src.passes import pipeline
-from warp._src.passes.access import AccessSummary, Root
+from warp._src.passes.access import AccessSummary
+from warp._src.passes.access import Root as Root
 from warp._src.passes.adjoint import Adjoint
 from warp._src.passes.adjoint_context import Problem
 from warp._src.passes.cost import has_loops, operations_per_item
