@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import subprocess
+import sys
 import threading
 import weakref
 from typing import Any
@@ -23,12 +25,13 @@ SCALARS = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float3
 
 
 @pytest.fixture(autouse=True, params=["native", "ctypes"])
-def capsules(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def capsules(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Make and take capsules in both ways."""
     executor()
     if request.param == "ctypes":
         monkeypatch.setattr(dlpack, "_export", dlpack._export_with_ctypes)
         monkeypatch.setattr(dlpack, "_import", dlpack._import_with_ctypes)
+    return str(request.param)
 
 
 class Producer:
@@ -175,11 +178,15 @@ def test_structs_do_not_go_out() -> None:
 
 
 def test_read_only_memory_stays_read_only() -> None:
-    values = np.arange(3.0, dtype=np.float32)
-    values.flags.writeable = False
-    a = wp.from_dlpack(values)
+    values = np.arange(3.0)
+    capsule = dlpack.export_capsule(
+        values, values.ctypes.data, (3,), (8,), 8, 2, flags=dlpack.FLAG_READONLY, versioned=True
+    )
+    a = wp.from_dlpack(capsule)
     assert a.is_readonly
-    assert not np.from_dlpack(a).flags.writeable
+    assert wp.from_dlpack(a).is_readonly
+    with pytest.raises(ValueError, match="read-only"):
+        a.numpy()[0] = 1.0
     with pytest.raises(ArgumentError, match="read-only"):
         a.fill_(1.0)
     with pytest.raises(BufferError, match="read-only"):
@@ -301,6 +308,21 @@ def test_a_consumer_may_free_in_another_thread() -> None:
     thread.join()
     gc.collect()
     assert alive() is None
+
+
+def test_memory_may_outlive_the_interpreter(capsules: str) -> None:
+    program = f"""if True:
+        import sys
+        import numpy as np
+        import warp as wp
+        from warp._src.launch.program import executor
+        if {capsules == "native"}:
+            executor()
+        a = wp.zeros(3)
+        sys.held = [np.from_dlpack(a), a.__dlpack__(), a.__dlpack__(max_version=(1, 0)), wp.from_dlpack(np.zeros(3))]
+        """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_refused_tensor_is_freed() -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import warp as wp
 from warp._src.runtime import device as devices
+from warp._src.runtime import dlpack
 from warp.errors import ArgumentError
 
 SCALARS = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
@@ -44,16 +45,21 @@ class Interface:
 
 
 class Producer:
-    """Shows its memory through DLPack."""
+    """Shows its memory through DLPack, read-only memory too, which older versions of NumPy cannot."""
 
     def __init__(self, values: Any) -> None:
         self.values = values
 
-    def __dlpack__(self, **options: Any) -> Any:
-        return self.values.__dlpack__(**options)
+    def __dlpack__(self, *, max_version: Any) -> Any:
+        assert max_version[0] == 1
+        values = self.values
+        code = {"i": 0, "u": 1, "f": 2, "c": 5}[values.dtype.kind]
+        flags = 0 if values.flags.writeable else dlpack.FLAG_READONLY
+        layout = (values.ctypes.data, values.shape, values.strides, values.itemsize)
+        return dlpack.export_capsule(values, *layout, code, flags=flags, versioned=True)
 
     def __dlpack_device__(self) -> Any:
-        return self.values.__dlpack_device__()
+        return (dlpack.CPU, 0)
 
 
 class Values:

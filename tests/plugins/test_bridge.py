@@ -122,6 +122,46 @@ def test_bridges_give_names_and_aliases(toy_site: Path) -> None:
     assert lines[1] == "stream_from_toy: toy has no streams"
 
 
+def test_gradients_follow_the_tensor_until_another_is_assigned(toy_site: Path) -> None:
+    program = """if True:
+        import toy
+        import warp as wp
+        tensor = toy.tensor([1.0, 2.0], (2,), toy.float32)
+        a = wp.from_toy(tensor, requires_grad=True)
+        a.grad.fill_(5.0)
+        first = tensor.gradient
+        tensor.gradient = None  # as frameworks clear gradients
+        assert a.grad.list() == [0.0, 0.0] and tensor.gradient.elements() == [0.0, 0.0]
+        a.grad.fill_(3.0)
+        assert tensor.gradient.elements() == [3.0, 3.0] and first.elements() == [5.0, 5.0]
+
+        own, kept = wp.zeros(2), a.grad
+        a.grad = own
+        assert a.grad is own
+        a.grad = kept  # what a backward pass puts back
+        tensor.gradient = None
+        assert a.grad.list() == [0.0, 0.0] and a.grad is not kept
+
+        b = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
+        made = wp.to_toy(b)
+        assert made.needs_gradient and made.gradient.address == b.grad.ptr
+        made.gradient = None
+        b.grad.fill_(4.0)
+        assert made.gradient.elements() == [4.0, 4.0]
+        del made
+        assert b.grad.list() == [4.0, 4.0]
+        assert not wp.to_toy(b, requires_grad=False).needs_gradient
+
+        given = toy.tensor([7.0, 8.0], (2,), toy.float32)
+        c = wp.from_toy(tensor, grad=given)
+        assert c.grad.list() == [7.0, 8.0]
+        whole = toy.tensor([0], (1,), toy.int32)
+        d = wp.from_toy(whole, requires_grad=True)  # the framework has no gradients of integers
+        assert d.grad is not None and whole.gradient is None
+        """
+    run(toy_site, "-c", program)
+
+
 def bridge_plugin(bridges: str, names: str = "{}") -> str:
     return f"""
         from warp.plugins import hookimpl

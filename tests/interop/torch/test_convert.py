@@ -326,6 +326,17 @@ def test_a_tensor_made_of_an_array_sees_writes_to_the_array() -> None:
     assert tensor._version > before
 
 
+@pytest.mark.filterwarnings("ignore:Dynamo detected")
+def test_conversions_break_a_compiled_graph_and_nothing_else() -> None:
+    @torch.compile(backend="aot_eager")
+    def use(x: torch.Tensor) -> torch.Tensor:
+        y = torch.zeros_like(x)
+        wp.launch(double, dim=4, inputs=[wp.from_torch(x + 1), y])
+        return wp.to_torch(wp.from_torch(y)) * 2
+
+    assert use(torch.arange(4, dtype=torch.float32)).tolist() == [4.0, 8.0, 12.0, 16.0]
+
+
 FIRST_CALLS = [
     "assert wp.from_torch(torch.ones(3)).numpy().sum() == 3",
     "assert wp.device_from_torch('cpu').is_cpu",

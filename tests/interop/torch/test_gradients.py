@@ -61,6 +61,17 @@ def test_a_strided_leaf_has_a_gradient_of_its_shape() -> None:
     assert array.grad.numpy()[1, 2] == 7.0
 
 
+def test_a_gradient_of_other_strides_is_shared() -> None:
+    x = torch.arange(12, dtype=torch.float32).reshape(4, 3).requires_grad_()
+    x.grad = gradient = torch.ones(3, 4).t()
+    backward(wp.from_torch(x, dtype=wp.vec3, grad=gradient.contiguous()), dot_sum)
+    assert gradient.tolist() == [[1.0] * 3] * 4
+    flat = wp.from_torch(x)
+    flat.grad.numpy()[1, 2] = 7.0
+    assert x.grad[1, 2] == 7.0
+    assert x.grad is gradient
+
+
 @pytest.mark.parametrize("set_to_none", [True, False])
 def test_one_wrapper_serves_every_step(set_to_none: bool) -> None:
     x = values(1.0, -2.0)

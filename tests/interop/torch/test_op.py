@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import shutil
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -241,6 +243,19 @@ def test_an_empty_batch() -> None:
     assert rosenbrock_op(torch.zeros(0, 2, dtype=torch.float64)).shape == (0,)
 
 
+BACKENDS = ["aot_eager", *(["inductor"] if shutil.which("g++") else [])]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch, by its own compiler
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_backends(backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    compiled = torch.compile(lambda *args: mix_op(*args)[0].cos() * 2, fullgraph=True, backend=backend)
+    args = CASES["two outputs"][2]
+    expected = gradients_of(lambda *args: mix_reference(*args)[0].cos() * 2, args)
+    torch.testing.assert_close(gradients_of(compiled, args), expected)
+
+
 def test_symbolic_shapes() -> None:
     compiled = torch.compile(lambda x: rosenbrock_op(x) + 1, fullgraph=True, backend="aot_eager", dynamic=True)
     for count in (3, 7, 9):
@@ -321,6 +336,13 @@ def test_generic_kernels_take_what_comes() -> None:
         assert result.dtype is tensor.dtype
         assert torch.equal(result, tensor + tensor)
     assert gradients_of(op, [torch.ones(3)])[0].tolist() == [2.0, 4.0, 6.0]
+    with pytest.raises(ArgumentError, match="1 dimensions, besides"):
+        op(torch.ones(3, 1, 1, 1))
+
+
+def test_vectors_are_given_as_vectors_too() -> None:
+    v = numbers(4, 3)
+    torch.testing.assert_close(turn_op(v, wp.vec3d(1.0, -2.0, 0.5), True), turn_op(v, (1.0, -2.0, 0.5), True))
 
 
 def test_keyword_arguments() -> None:
@@ -381,6 +403,11 @@ def test_what_cannot_be_an_operator(name: str) -> None:
     make, message = WRONG_OPS[name]
     with pytest.raises(ArgumentError, match=message):
         make()
+
+
+def test_names_of_operators_can_be_written_in_a_class() -> None:
+    op = wp.torch_op(wp.Kernel(rosenbrock.definition, rosenbrock.module, {}, key="__k__"), launch_dims=1)
+    assert "::_" not in op.name
 
 
 def test_a_module_that_holds_an_operator_can_be_copied() -> None:

@@ -37,7 +37,7 @@ def make(array: Any, dtype: Any) -> Any:
         raise ArgumentError(f"{array!r} is read-only, and PyTorch has no read-only tensors; pass a copy: wp.clone()")
     if any(stride < 0 for stride in array.strides):
         raise ArgumentError(f"{array!r} has negative strides, which PyTorch does not support; call contiguous()")
-    tensor = torch.from_numpy(array.numpy())
+    tensor = torch.from_numpy(array.numpy()) if array.device.is_cpu else torch.from_dlpack(array)
     return tensor if tensor.dtype is dtype else tensor.view(dtype)
 
 

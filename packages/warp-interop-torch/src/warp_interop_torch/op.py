@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,6 +15,8 @@ from warp_interop_torch.body import Body, Dims
 from warp_interop_torch.parameters import parameters_of
 
 _NAMESPACE = "warp_op"
+# PyTorch asks for the signature of a Function at every call; it is costly to find out.
+_ANY_ARGUMENTS = inspect.Signature([inspect.Parameter("values", inspect.Parameter.VAR_POSITIONAL)])
 
 
 class TorchOp:
@@ -50,7 +53,7 @@ class TorchOp:
         if self._tensor_values:
             values = [parameter.to_operator(value) for parameter, value in zip(self._body.inputs, values, strict=True)]
         # torch.compile cannot trace a Function made at run time; torch.func cannot differentiate the bare operator.
-        if torch.compiler.is_compiling():
+        if torch.compiler.is_compiling() or not torch.is_grad_enabled():
             return self.op(*values)
         return self._function.apply(*values)
 
@@ -111,7 +114,8 @@ def torch_op(
 
 
 def _free_name(function: Any, key: str) -> str:
-    plain = re.sub(r"\W+", "_", f"{function.__module__}_{key}".replace("<locals>", ""))
+    # Python mangles names with two leading underscores inside the classes that PyTorch's compiler writes.
+    plain = re.sub(r"\W+", "_", f"{function.__module__}_{key}").strip("_")
     count, name = 1, f"{_NAMESPACE}::{plain}"
     while _exists(name):
         count += 1
@@ -120,8 +124,8 @@ def _free_name(function: Any, key: str) -> str:
 
 
 def _check_name(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z_]\w*::[A-Za-z_]\w*", name):
-        raise ArgumentError(f"name must be of the form 'namespace::name', got {name!r}")
+    if not re.fullmatch(r"[A-Za-z]\w*::[A-Za-z]\w*", name):
+        raise ArgumentError(f"name must be of the form 'namespace::name', each beginning with a letter, got {name!r}")
     if _exists(name):
         raise ArgumentError(f"name: PyTorch has an operator {name!r} already")
     return name
@@ -203,12 +207,15 @@ def _make_function(body: Body, operator: Any, adjoint_operator: Any) -> Any:
 
         @staticmethod
         def backward(ctx: Any, *adjoints: Any) -> Any:
-            return _adjoints(body, Adjoint.apply, ctx, adjoints)
+            run = Adjoint.apply if torch.is_grad_enabled() else adjoint_operator
+            return _adjoints(body, run, ctx, adjoints)
 
         @staticmethod
         def vmap(info: Any, in_dims: Any, *values: Any) -> Any:
             return run_each(Operator.apply, info.batch_size, in_dims, values)
 
+    for function in (Adjoint.forward, Operator.forward):
+        function.__signature__ = _ANY_ARGUMENTS  # type: ignore[attr-defined]
     return Operator
 
 

@@ -63,6 +63,11 @@ class Parameter:
         inner = [int(size) for size in tensor.shape[self.type.ndim :]]
         if not inner:
             return scalar
+        if len(inner) > 2:
+            raise ArgumentError(
+                f"parameter '{self.name}' is {self.type!r} and takes a tensor of {self.type.ndim} dimensions, besides "
+                f"one of vectors or two of matrices, got shape {tuple(tensor.shape)}"
+            )
         return wp.types.vector(inner[0], scalar) if len(inner) == 1 else wp.types.matrix((inner[0], inner[1]), scalar)
 
     def check(self, value: Any) -> None:

@@ -97,7 +97,8 @@ class _ManagedVersioned(ctypes.Structure):
     )
 
 
-_api: Final = ctypes.PyDLL(None)
+# Another handle on the interpreter than ctypes.pythonapi, whose signatures everybody may change.
+_api: Final = ctypes.PyDLL("python", handle=ctypes.pythonapi._handle)
 _new_capsule: Final = _api.PyCapsule_New
 _new_capsule.restype = ctypes.py_object
 _new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
@@ -113,16 +114,26 @@ _exported: Final[dict[int, object]] = {}
 
 
 @_DELETER  # type: ignore[untyped-decorator]
-def _forget(address: int) -> None:
-    _exported.pop(address, None)
+def _forget(address: int, exported: dict[int, object] = _exported) -> None:
+    exported.pop(address, None)
 
 
 @ctypes.PYFUNCTYPE(None, ctypes.c_void_p)  # type: ignore[untyped-decorator]
-def _free_unused_capsule(capsule: int) -> None:
+def _free_unused_capsule(
+    capsule: int,
+    exported: dict[int, object] = _exported,
+    has_name: Any = _has_name,
+    pointer_of: Any = _pointer_of,
+) -> None:
     # The capsule is being destroyed: its address must not become a Python reference again.
-    for name in _NAMES:
-        if _has_name(capsule, name):
-            _exported.pop(_pointer_of(capsule, name), None)
+    for name in (b"dltensor", b"dltensor_versioned"):
+        if has_name(capsule, name):
+            exported.pop(pointer_of(capsule, name), None)
+
+
+# Capsules and foreign arrays may outlive this module at the end of the process.
+for _callback in (_forget, _free_unused_capsule):
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_callback))
 
 
 def _export_with_ctypes(
@@ -148,6 +159,7 @@ def _export_with_ctypes(
     data_type = _DataType(code, 8 * item_size, 1)
     managed.tensor = _Tensor(address or None, _Device(device_type, device_id), len(shape), data_type, *pointers, 0)
     managed.deleter = _forget
+    managed.context = ctypes.addressof(managed)  # without one, Paddle never calls the deleter
     if isinstance(managed, _ManagedVersioned):
         managed.major, managed.flags = _MAJOR, flags
     _exported[ctypes.addressof(managed)] = (managed, extents, steps, owner)
