@@ -28,6 +28,8 @@ import warp_autograd
 
 ROOT = Path(__file__).resolve().parents[2]
 NEEDS = re.compile(r"^% needs: (\w+)$", re.MULTILINE)
+# Paddle says at import which build tools it misses.
+IMPORT_WARNINGS = ("-W", "ignore::UserWarning:paddle.utils.cpp_extension.extension_utils")
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 MARK = "\x1e"
 FENCE = re.compile(r"^( *)```+ *(\S*)")
@@ -90,7 +92,7 @@ def run_page(path: Path, text: str, directory: Path) -> list[str]:
     blocks = list(blocks_of(text))
     script = directory / f"{path.stem}.py"
     script.write_text(program_of(blocks), encoding="utf-8")
-    command = [sys.executable, "-W", "error", str(script)]
+    command = [sys.executable, "-W", "error", *IMPORT_WARNINGS, str(script)]
     environment = {**os.environ, "MPLBACKEND": "agg"}
     run = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
     if run.returncode:

@@ -352,3 +352,19 @@ def test_each_may_be_the_first_call_of_a_program() -> None:
         lines = [f"import {first}; import {second}", "import os"]
         lines += [f"if not os.fork():\n    {call}\n    os._exit(0)\nassert os.wait()[1] == 0" for call in FIRST_CALLS]
         subprocess.run([sys.executable, "-c", "\n".join(lines)], check=True)
+
+
+def test_bfloat16_is_shared_and_computed_with():
+    @wp.kernel
+    def double(x: wp.array(dtype=wp.bfloat16), y: wp.array(dtype=wp.float32)):
+        i = wp.tid()
+        y[i] = 2.0 * float(x[i])
+
+    t = torch.tensor([0.5, -1.5, 3.0], dtype=torch.bfloat16)
+    a = wp.from_torch(t)
+    assert a.dtype is wp.bfloat16
+    assert wp.to_torch(a).data_ptr() == t.data_ptr()
+    assert wp.to_torch(a).dtype is torch.bfloat16
+    y = wp.zeros(3, dtype=wp.float32)
+    wp.launch(double, 3, inputs=[t, y])
+    assert y.numpy().tolist() == [1.0, -3.0, 6.0]

@@ -94,6 +94,7 @@ class Tape:
         """Append an operation that has just run."""
         for array in event.arrays():
             storage_of(array)  # from now on its writes are remembered
+            array.watch()
         stamp = event.stamp or max((stamp for array in event.writes for stamp in stamps_of(array)), default=0)
         is_verifying = warp.config.verify_autograd_array_access
         with self._lock:
@@ -248,6 +249,9 @@ class Tape:
             self.loss = loss
         self._remember(array for array, _ in seeds)
         seeded = [array for array, _ in seeds]
+        for event in self._operations.events:
+            for array in event.arrays():
+                array.note_foreign_writes()
         entries = self._operations.entries()
         history = WriteHistory(entries)
         links = list(find_links(entries, history, seeded))

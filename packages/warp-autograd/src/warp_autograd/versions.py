@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from warp.errors import AutogradError
-from warp.recording import RecordedArray, stamps_of
+from warp.recording import RecordedArray, is_foreign, stamps_of
 from warp_autograd.entries import Entry, WriteHistory
 from warp_autograd.snapshots import Snapshots
 
@@ -35,7 +35,7 @@ class AccessCheck:
         """Raise AutogradError if a value that the adjoint of an operation needs is gone or out of date.
 
         An array that no operation of the tape writes is read at its current value: `report_changed_leaf` is told if
-        Warp changed it since.
+        Warp changed it since. That its framework changes it is what an optimiser does.
         """
         entry = self._entries[index]
         if entry.event.keeps_record and entry.last_run != entry.recorded:
@@ -75,7 +75,7 @@ class AccessCheck:
                     )
             elif stamp > entry.recorded:
                 if not entry.event.runs_again and self._history.last_writer(array, index + 1) is None:
-                    if stamp > entry.last_run:
+                    if stamp > entry.last_run and not is_foreign(stamp):
                         report_changed_leaf(self._what(entry, array), array)
                 else:
                     raise AutogradError(

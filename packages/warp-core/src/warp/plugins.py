@@ -7,7 +7,7 @@ names that only plugins provide is first used, so its module should import nothi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -177,6 +177,12 @@ class Bridge:
     streams: Streams | None = None
     on_write: Callable[[Any], None] | None = None
     """Tell the framework that a kernel, a copy or a fill wrote the memory of a tensor."""
+    version: Callable[[Any], tuple[Hashable, int] | None] | None = None
+    """Return what identifies a tensor's block of memory, and the framework's count of the writes to the tensor.
+
+    None for a tensor whose writes are not counted. Tapes notice by it what the framework wrote between an operation
+    and its adjoint.
+    """
 
 
 _derivers: list[Callable[[Bridge], Functions]] = []

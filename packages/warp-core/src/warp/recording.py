@@ -25,8 +25,10 @@ from warp._src.recording.recorder import set_launch_event_factory as set_launch_
 from warp._src.recording.storage import RecordedArray as RecordedArray
 from warp._src.recording.storage import RunTable as RunTable
 from warp._src.recording.storage import Storage as Storage
+from warp._src.recording.storage import is_foreign as is_foreign
 from warp._src.recording.storage import is_overlapping as is_overlapping
 from warp._src.recording.storage import is_watching as is_watching
+from warp._src.recording.storage import next_foreign_stamp as next_foreign_stamp
 from warp._src.recording.storage import next_stamp as next_stamp
 from warp._src.recording.storage import note_run as note_run
 from warp._src.recording.storage import note_writes as note_writes

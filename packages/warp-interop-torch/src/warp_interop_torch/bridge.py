@@ -15,6 +15,7 @@ DTYPES_FROM: Final[dict[Any, type]] = {
     torch.float64: wp.float64,
     torch.float32: wp.float32,
     torch.float16: wp.float16,
+    torch.bfloat16: wp.bfloat16,
     torch.int64: wp.int64,
     torch.int32: wp.int32,
     torch.int16: wp.int16,
@@ -60,6 +61,11 @@ def device_to(name: str) -> str:
 def increment_version(tensor: Any) -> None:
     """Let autograd see that a tensor is written, so that it refuses to use values saved before."""
     torch.autograd.graph.increment_version(tensor)
+
+
+def version(tensor: Any) -> tuple[int, int] | None:
+    """Return the address of a tensor's storage and the count of writes to it; tensors of inference mode have none."""
+    return None if tensor.is_inference() else (tensor.untyped_storage().data_ptr(), tensor._version)
 
 
 # ---------------------------------------------------------------------------------------------------- gradients
@@ -117,4 +123,5 @@ BRIDGE: Final = Bridge(
         make=make_stream,
     ),
     on_write=increment_version,
+    version=version,
 )

@@ -31,5 +31,5 @@ def _read_only(tensor: Any) -> TensorMemory:
     return read(tensor)._replace(is_writable=False)
 
 
-from_torch_read_only: Final = derive(replace(BRIDGE, read=_read_only, on_write=None))["from_torch"]
+from_torch_read_only: Final = derive(replace(BRIDGE, read=_read_only, on_write=None, version=None))["from_torch"]
 """As `from_torch`, but kernels that write the array are refused."""

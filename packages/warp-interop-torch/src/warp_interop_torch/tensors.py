@@ -27,7 +27,7 @@ def read(tensor: Any) -> TensorMemory:
         raise ArgumentError(_why_without_memory(tensor)) from error
     if not pointer or tensor.is_neg():
         _check_values(tensor, pointer)
-    return TensorMemory(pointer, tensor.shape, strides, tensor.dtype, tensor.device)
+    return TensorMemory(pointer, tuple(tensor.shape), strides, tensor.dtype, tensor.device)
 
 
 def resolve(tensor: Any, ndim: int) -> Any:

@@ -25,7 +25,7 @@ OFFICIAL_NAMES: Final[dict[str, tuple[str, ...]]] = {
     "autograd": ("Tape", "autograd"),
     "torch": (*bridge_functions("torch"), "torch_op"),
     "jax": (*bridge_functions("jax"), "jax_experimental", "jax_kernel", "jax_callable"),
-    "paddle": bridge_functions("paddle"),
+    "paddle": (*bridge_functions("paddle"), "paddle_op"),
 }
 """Names by the plugin that provides them; the plugin's name is also the extra of warp-core that installs it."""
 

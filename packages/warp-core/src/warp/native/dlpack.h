@@ -123,10 +123,11 @@ WP_EXPORT PyObject* wp_dlpack_export(PyObject*, PyObject* const* arguments, long
     }
     const DLDataType type = {(unsigned char)numbers[5], (unsigned char)(8 * item_size), 1};
     const DLTensor tensor = {data, {(int)numbers[6], (int)numbers[7]}, (int)ndim, type, made->shape, made->strides, 0};
+    // The context serves Paddle, which calls no deleter where there is none.
     if (versioned)
-        made->versioned = {DLPACK_MAJOR, DLPACK_MINOR, nullptr, release_versioned, (uint64)numbers[8], tensor};
+        made->versioned = {DLPACK_MAJOR, DLPACK_MINOR, made, release_versioned, (uint64)numbers[8], tensor};
     else
-        made->legacy = {tensor, nullptr, release_legacy};
+        made->legacy = {tensor, made, release_legacy};
     PyObject* capsule = host.PyCapsule_New(made, DLPACK_NAMES[versioned], free_unused_capsule);
     if (!capsule) {
         host.free(made);

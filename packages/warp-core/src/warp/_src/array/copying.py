@@ -70,6 +70,8 @@ def _copy(dest: array, src: array, dest_offset: int, src_offset: int, count: int
         target, source = Part(dest), Part(src)
     else:
         target, source = _section(dest, dest_offset, count), _section(src, src_offset, count)
+    dest.note_foreign_writes()
+    src.note_foreign_writes()
     values = source.read(source.array._values)
     if np.may_share_memory(values, target.array._values):
         values = values.copy()  # NumPy assigns overlapping views of different strides element by element
@@ -103,6 +105,7 @@ def assign(dest: array, src: array | Values) -> None:
         _copy(dest, src, 0, 0, dest.size)
         return
     _check_writable(dest, "the target of assign()")
+    dest.note_foreign_writes()
     about_to_write((dest,))
     np.copyto(dest._values, src)
     _note_fill(dest, "assign")
@@ -112,6 +115,7 @@ def fill(target: array, value: Any, label: str) -> None:
     """Set every element to a host value."""
     _check_writable(target, f"the target of {label}()")
     element = numpy_element(target.element, value, "value")
+    target.note_foreign_writes()
     about_to_write((target,))
     target._values[...] = element
     _note_fill(target, label)

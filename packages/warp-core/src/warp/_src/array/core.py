@@ -36,6 +36,12 @@ class TensorLink(Protocol):
     def note_write(self) -> None:
         """Tell the tensor's framework that its memory is written."""
 
+    def watch(self, target: array) -> None:
+        """Note from now on what the framework writes to an array that is on a tape."""
+
+    def note_foreign_writes(self) -> None:
+        """Note what the framework wrote to the tensor since that was asked last."""
+
 
 class ArrayCore:
     """Elements of one type in memory, and their gradient."""
@@ -249,6 +255,7 @@ class ArrayCore:
         """Return the C descriptor (`wp_array` of native/abi.h, 120 bytes); the same object while the gradient is."""
         if self._descriptor is not None and self._parent is None and self.link is None:
             return self._descriptor
+        self.note_foreign_writes()
         grad = self.grad
         if self._descriptor is not None and grad is self._packed_grad:
             return self._descriptor
@@ -265,9 +272,24 @@ class ArrayCore:
 
     def note_write(self) -> None:
         """Tell the framework that shares the memory, if there is one, that the memory was written."""
-        link = self.link if self._parent is None else self.root().link
+        link = self._shared_with()
         if link is not None:
             link.note_write()
+
+    def watch(self) -> None:
+        """Note from now on what a framework that shares the memory writes, if it tells."""
+        link = self._shared_with()
+        if link is not None:
+            link.watch(self.root())
+
+    def note_foreign_writes(self) -> None:
+        """Note what a framework that shares the memory wrote since that was asked last."""
+        link = self._shared_with()
+        if link is not None:
+            link.note_foreign_writes()
+
+    def _shared_with(self) -> TensorLink | None:
+        return self.link if self._parent is None else self.root().link
 
     def allocation(self) -> tuple[int, int]:
         """Return the addresses of the block of memory that the array lies in."""

@@ -28,6 +28,7 @@ class BridgeFunctions:
         self._name = bridge.name
         self._read = bridge.read
         self._types = bridge.tensor_types
+        self._tells_writes = bridge.on_write is not None or bridge.version is not None
         self._from_name = f"from_{bridge.name}"
         self._to: dict[type, Any] = {}
         for foreign, scalar in bridge.dtypes_from.items():
@@ -94,10 +95,12 @@ class BridgeFunctions:
 
     def _link(self, a: array, tensor: Any, shares_gradient: bool) -> Link | None:
         """Link an array with a tensor made of it, unless it has its memory or its gradient from elsewhere."""
-        is_needed = shares_gradient or self._bridge.on_write is not None
+        is_needed = shares_gradient or self._tells_writes
         if not is_needed or a.base is not None or (isinstance(a.link, Link) and a.link.covers(shares_gradient)):
             return None
         a.link = link = Link(self._bridge, tensor, self.from_tensor, a.dtype, shares_gradient)
+        if a.storage is not None:
+            link.watch(a)
         return link
 
     def _wrap(self, t: Any, memory: TensorMemory, dtype: Any, requires_grad: bool | None, grad: Any) -> array:
@@ -118,7 +121,7 @@ class BridgeFunctions:
         if requires_grad or grad is not None:
             made.requires_grad = True
             shares_gradient = grad is None and gradients is not None and gradients.is_attachable(t)
-        if shares_gradient or self._bridge.on_write is not None:
+        if shares_gradient or self._tells_writes:
             made.link = Link(self._bridge, t, self.from_tensor, element.dtype, shares_gradient)
             if shares_gradient:
                 made.link.gradient()

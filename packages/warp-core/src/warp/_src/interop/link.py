@@ -3,21 +3,46 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Any, Final
 
 from warp._src.array.array import array
+from warp._src.recording.storage import next_foreign_stamp, note_writes
 from warp.plugins import Bridge
 
 
+class _Block:
+    """One block of a framework's memory, with the links of the arrays there that are on tapes."""
+
+    __slots__ = ("__weakref__", "links")
+
+    def __init__(self) -> None:
+        self.links: weakref.WeakSet[Link] = weakref.WeakSet()
+
+
+_blocks: Final[weakref.WeakValueDictionary[Hashable, _Block]] = weakref.WeakValueDictionary()
+
+
 class Link:
-    """Shares the gradient of a tensor with an array, whoever replaces it, and reports writes.
+    """Shares the gradient of a tensor with an array, whoever replaces it, and reports writes, both ways.
 
     Frameworks drop gradients to clear them (`zero_grad(set_to_none=True)`); the tensor then gets a new one of zeros as
     soon as the array's is used.
     """
 
-    __slots__ = ("_bridge", "_convert", "_dtype", "_shares_gradient", "_source", "_tensor", "_wrapped")
+    __slots__ = (
+        "__weakref__",
+        "_array",
+        "_block",
+        "_bridge",
+        "_convert",
+        "_dtype",
+        "_shares_gradient",
+        "_source",
+        "_tensor",
+        "_version",
+        "_wrapped",
+    )
 
     def __init__(
         self, bridge: Bridge, tensor: Any, convert: Callable[..., array], dtype: Any, shares_gradient: bool
@@ -29,6 +54,9 @@ class Link:
         self._shares_gradient = shares_gradient
         self._wrapped: array | None = None
         self._source: object = None
+        self._array: weakref.ref[array] | None = None
+        self._block: _Block | None = None
+        self._version = 0
 
     def covers(self, shares_gradient: bool) -> bool:
         """Tell whether the tensor is still there, and shares its gradient if that is asked for."""
@@ -65,3 +93,43 @@ class Link:
         tensor = self._tensor() if self._bridge.on_write is not None else None
         if tensor is not None and self._bridge.on_write is not None:
             self._bridge.on_write(tensor)
+            for link in self._links():
+                link._is_written()  # counts what was just reported
+
+    def watch(self, target: array) -> None:
+        """Note from now on what the framework writes to an array that is on a tape."""
+        state = self._state() if self._block is None else None
+        if state is not None:
+            self._version = state[1]
+            self._array = weakref.ref(target)
+            self._block = _blocks.setdefault(self._key(state), _Block())
+            self._block.links.add(self)
+
+    def note_foreign_writes(self) -> None:
+        """Note what the framework wrote to the arrays of the tensor's block of memory that are on tapes."""
+        for link in self._links():
+            target = link._array() if link._array is not None else None
+            if link._is_written() and target is not None:
+                note_writes((target,), next_foreign_stamp())
+
+    def _links(self) -> tuple[Link, ...]:
+        block = self._block
+        if block is None and _blocks:
+            state = self._state()
+            block = None if state is None else _blocks.get(self._key(state))
+        return () if block is None else tuple(block.links)
+
+    def _is_written(self) -> bool:
+        """Tell whether the count of writes has changed since it was looked at last."""
+        state = self._state()
+        if state is None or state[1] == self._version:
+            return False
+        self._version = state[1]
+        return True
+
+    def _state(self) -> tuple[Hashable, int] | None:
+        tensor = self._tensor() if self._bridge.version is not None else None
+        return None if tensor is None or self._bridge.version is None else self._bridge.version(tensor)
+
+    def _key(self, state: tuple[Hashable, int]) -> Hashable:
+        return self._bridge.name, state[0]

@@ -59,6 +59,10 @@ class RecordedArray(Protocol):
 
     def note_write(self) -> None: ...
 
+    def watch(self) -> None: ...
+
+    def note_foreign_writes(self) -> None: ...
+
     def numpy(self) -> Any: ...
 
 
@@ -162,13 +166,23 @@ class StorageRegistry:
 
 
 _lock: Final = RLock()
-_stamps: Final = count(1)
+_stamps: Final = count(2, 2)
 _registry: Final = StorageRegistry()
 
 
 def next_stamp() -> int:
     """Return a number larger than every one returned before."""
     return next(_stamps)
+
+
+def next_foreign_stamp() -> int:
+    """Return such a number for a write by another framework; `is_foreign` knows it, for those are the odd ones."""
+    return next(_stamps) + 1
+
+
+def is_foreign(stamp: int) -> bool:
+    """Tell whether a stamp is that of a write by another framework."""
+    return stamp % 2 == 1
 
 
 def storage_of(array: RecordedArray) -> Storage:
