@@ -27,7 +27,7 @@ assert wp.from_paddle(x).grad.numpy().tolist() == [2.0, 4.0, 6.0]
 message = ""
 try:
     wp.paddle_op(twice)(x).sum().backward()
-except MissingPluginError as error:
+except (MissingPluginError, OSError) as error:  # Paddle raises an OSError of the text
     message = str(error)
 assert "warp-core[autograd]" in message, message
 print("warp-interop-paddle works alone")
