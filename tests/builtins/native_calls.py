@@ -19,7 +19,7 @@ from warp._src.emit.prelude import prelude
 from warp._src.types.scalars import is_scalar
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
-ALL_KINDS = frozenset({"half", "tensor", "rotation"})
+ALL_KINDS = frozenset({"bfloat16", "half", "tensor", "rotation"})
 
 
 class NativeCalls:

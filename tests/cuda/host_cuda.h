@@ -99,6 +99,21 @@ static inline float fabsf(float x) { return __builtin_fabsf(x); }
 static inline int abs(int x) { return x < 0 ? -x : x; }
 static inline float abs(float x) { return __builtin_fabsf(x); }
 static inline double abs(double x) { return __builtin_fabs(x); }
+static inline float copysign(float x, float y) { return __builtin_copysignf(x, y); }
+static inline double copysign(double x, double y) { return __builtin_copysign(x, y); }
+static inline float fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
+static inline double fma(double x, double y, double z) { return __builtin_fma(x, y, z); }
+static inline float fmin(float x, float y) { return __builtin_fminf(x, y); }
+static inline double fmin(double x, double y) { return __builtin_fmin(x, y); }
+static inline float fmax(float x, float y) { return __builtin_fmaxf(x, y); }
+static inline double fmax(double x, double y) { return __builtin_fmax(x, y); }
+static inline float rint(float x) { return __builtin_rintf(x); }
+static inline double rint(double x) { return __builtin_rint(x); }
+static inline float rsqrt(float x) { return 1.0f / __builtin_sqrtf(x); }
+static inline double rsqrt(double x) { return 1.0 / __builtin_sqrt(x); }
+template <class T> static inline bool isfinite(T x) { return __builtin_isfinite(x); }
+template <class T> static inline bool isinf(T x) { return __builtin_isinf(x); }
+template <class T> static inline bool isnan(T x) { return __builtin_isnan(x); }
 template <class T> static inline T min(T a, T b) { return b < a ? b : a; }
 template <class T> static inline T max(T a, T b) { return a < b ? b : a; }
 
