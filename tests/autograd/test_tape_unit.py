@@ -184,7 +184,7 @@ def test_loss_has_one_element() -> None:
     with pytest.raises(ArgumentError, match="shape"):
         tape.backward(grads={y: vector(1, 2)})
     with pytest.raises(ArgumentError, match="loss"):
-        tape.backward(loss=np.zeros(1))  # type: ignore[arg-type]
+        tape.backward(loss=np.zeros(1))  # type: ignore[arg-type]  # what is refused
 
 
 def test_gradients_pass_through_intermediates_without_a_gradient() -> None:
@@ -236,7 +236,7 @@ def test_record_func_runs_in_order_and_its_arrays_are_zeroed() -> None:
     tape.zero()
     assert not x.grad.numpy().any()
     with pytest.raises(ArgumentError, match="callable"):
-        tape.record_func(3, [x])  # type: ignore[arg-type]
+        tape.record_func(3, [x])  # type: ignore[arg-type]  # what is refused
 
 
 def test_tapes_do_not_nest_and_belong_to_a_thread() -> None:

@@ -139,7 +139,7 @@ def test_results_are_annotated() -> None:
         wp.func_native("x + 1; // return x")(_with_result)
 
 
-def _without_result(x: float): ...  # type: ignore[no-untyped-def]
+def _without_result(x: float): ...  # type: ignore[no-untyped-def]  # the case
 
 
 def _with_result(x: float) -> float: ...

@@ -320,7 +320,7 @@ def test_the_plain_launcher_does_the_same(kernels: Kernels) -> None:
 )  # fmt: skip
 def test_wrong_arguments_are_type_errors(kernels: Kernels, arguments: tuple[object, ...]) -> None:
     with pytest.raises(TypeError):
-        kernels.executor.launch(*arguments)  # type: ignore[arg-type]
+        kernels.executor.launch(*arguments)  # type: ignore[arg-type]  # what is refused
 
 
 def test_launch_blocks_are_checked() -> None:

@@ -83,7 +83,7 @@ def test_compiled_code_equals_the_interpreter(seed: int, workers: object) -> Non
     records = taped(function, reverse, program)[1]
     expected_gradients = gradients_by_adjoint(reverse, program, expected, None, records)
     for count in (1, 2, 4):
-        workers(count)  # type: ignore[operator]
+        workers(count)  # type: ignore[operator]  # may be None
         after, gradients = run_compiled(program)
         same(after, expected, "value")
         same(gradients, expected_gradients, "gradient")

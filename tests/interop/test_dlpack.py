@@ -48,7 +48,7 @@ class Producer:
 
 
 class OldProducer(Producer):
-    def __dlpack__(self, stream: Any = None) -> Any:  # type: ignore[override]
+    def __dlpack__(self, stream: Any = None) -> Any:  # type: ignore[override]  # as old producers
         assert stream is None
         return self.values.__dlpack__()
 
@@ -263,7 +263,7 @@ def test_what_is_no_capsule() -> None:
     with pytest.raises(ArgumentError, match="int"):
         wp.from_dlpack(3)
     with pytest.raises(ArgumentError, match="int"):
-        wp.to_dlpack(3)  # type: ignore[arg-type]
+        wp.to_dlpack(3)  # type: ignore[arg-type]  # what is refused
     new = ctypes.pythonapi.PyCapsule_New
     new.restype = ctypes.py_object
     new.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)

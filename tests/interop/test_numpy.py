@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import warp as wp
+from warp._src.interop.cuda_interface import from_cuda_interface
 from warp._src.runtime import device as devices
 from warp._src.runtime import dlpack
 from warp.errors import ArgumentError
@@ -124,7 +125,7 @@ def test_from_numpy_infers_vectors_and_matrices(shape: Any, dtype: Any, result: 
 
 def test_from_numpy_takes_type_shape_and_gradient() -> None:
     a = wp.from_numpy(np.arange(6), dtype=float, shape=(2, 3), device="cpu", requires_grad=True)
-    assert (a.shape, a.dtype, a.grad.shape) == ((2, 3), wp.float32, (2, 3))  # type: ignore[union-attr]
+    assert (a.shape, a.dtype, a.grad.shape) == ((2, 3), wp.float32, (2, 3))  # type: ignore[union-attr]  # not None here
     assert wp.from_numpy(np.arange(6.0), shape=(2, 3)).dtype is wp.float64
 
 
@@ -235,7 +236,7 @@ def test_foreign_memory_lives_as_long_as_a_launch_is_kept() -> None:
     command = wp.launch(double, dim=3, inputs=[holder, y], record_cmd=True)
     del values, holder
     gc.collect()
-    command.launch()  # type: ignore[union-attr]
+    command.launch()  # type: ignore[union-attr]  # not None here
     assert y.list() == [0.0, 2.0, 4.0]
     assert alive() is not None
 
@@ -252,8 +253,6 @@ def test_arrays_on_another_device_are_named_with_both_devices() -> None:
 
 
 def test_the_cuda_array_interface_is_read() -> None:
-    from warp._src.interop.cuda_interface import from_cuda_interface
-
     cuda = devices.Device("cuda:0", "stand-in")
     values = np.arange(30, dtype=np.float32).reshape(5, 6)[:, 2:5]
     a = from_cuda_interface(OnCuda(values), wp.vec3, cuda)

@@ -24,7 +24,7 @@ def test_the_cpu_is_always_there_and_current() -> None:
     assert cpu is get_device("cpu") is get_device(" CPU ") is get_device("cpu:0") is get_device(cpu)
     assert (str(cpu), repr(cpu), cpu.is_cpu, cpu.is_cuda, cpu.context) == ("cpu", 'Device("cpu")', True, False, None)
     assert cpu == "cpu" != "cuda"
-    assert {cpu: 1}["cpu"] == 1  # type: ignore[index]
+    assert {cpu: 1}["cpu"] == 1  # type: ignore[index]  # equal to its name
     assert devices.get_devices() == [cpu]
     assert devices.get_preferred_device() is cpu
     assert cpu.total_memory > cpu.free_memory >= 0
@@ -112,8 +112,8 @@ def test_waiting_and_synchronising_accept_what_they_should() -> None:
     assert event.is_complete
     assert not stream.is_capturing
     with pytest.raises(ArgumentError, match=r"event must be a warp\.Event, not str"):
-        streams.wait_event("now")  # type: ignore[arg-type]
+        streams.wait_event("now")  # type: ignore[arg-type]  # what is refused
     with pytest.raises(ArgumentError, match=r"stream must be a warp\.Stream"):
-        streams.set_stream("cpu")  # type: ignore[arg-type]
+        streams.set_stream("cpu")  # type: ignore[arg-type]  # what is refused
     with pytest.raises(UnknownDeviceError):
         streams.synchronize_device("cuda:3")

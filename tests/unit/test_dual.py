@@ -82,7 +82,7 @@ def test_comparisons_look_at_the_value() -> None:
     assert Dual(1.0) < 2.0 <= Dual(2.0)
     assert bool(np.less(Dual(1.0), Dual(2.0)))
     with pytest.raises(TypeError):
-        float(Dual(1.0))  # type: ignore[arg-type]
+        float(Dual(1.0))  # type: ignore[arg-type]  # what is refused
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ class TestToyBridge(BridgeConformance):
     bridge = BRIDGE
 
     def make_tensor(self, values: Any) -> toy.Tensor:
-        dtype = wp.dtype_to_toy(wp.dtype_from_numpy(values.dtype))  # type: ignore[attr-defined]
+        dtype = wp.dtype_to_toy(wp.dtype_from_numpy(values.dtype))  # type: ignore[attr-defined]  # names of the plugin
         return toy.tensor(values.ravel().tolist(), values.shape, dtype)
 
     def values_of(self, tensor: toy.Tensor) -> Any:
-        kind = wp.dtype_to_numpy(wp.dtype_from_toy(tensor.dtype))  # type: ignore[attr-defined]
+        kind = wp.dtype_to_numpy(wp.dtype_from_toy(tensor.dtype))  # type: ignore[attr-defined]  # names of the plugin
         return np.array(tensor.elements(), kind).reshape(tensor.shape)

@@ -46,21 +46,21 @@ class HookSpecifications:
     """Specify every hook that a plugin may implement; all are optional."""
 
     @hookspec
-    def warp_namespace(self) -> Mapping[str, str]:  # type: ignore[empty-body]
+    def warp_namespace(self) -> Mapping[str, str]:  # type: ignore[empty-body]  # a specification has no body
         """Map public names to where they live, as `{"Tape": "warp_autograd.tape:Tape"}`.
 
         `warp.Tape` imports `warp_autograd.tape` when it is first used.
         """
 
     @hookspec
-    def warp_submodules(self) -> Mapping[str, str]:  # type: ignore[empty-body]
+    def warp_submodules(self) -> Mapping[str, str]:  # type: ignore[empty-body]  # a specification has no body
         """Map submodules of `warp` to the modules they stand for, as `{"autograd": "warp_autograd"}`.
 
         `warp.autograd` and everything below it are then the very module objects of `warp_autograd`.
         """
 
     @hookspec
-    def warp_bridges(self) -> Mapping[str, str]:  # type: ignore[empty-body]
+    def warp_bridges(self) -> Mapping[str, str]:  # type: ignore[empty-body]  # a specification has no body
         """Map frameworks to where their `Bridge` lives, as `{"torch": "warp_interop_torch.bridge:BRIDGE"}`.
 
         The key is the name of the framework's module. For "torch" this contributes `warp.from_torch`, `to_torch`,

@@ -19,7 +19,7 @@ _REPEATS = 5
 
 
 @wp.kernel
-def saxpy(x: wp.array(dtype=float), y: wp.array(dtype=float), a: float) -> None:  # type: ignore[valid-type]
+def saxpy(x: wp.array(dtype=float), y: wp.array(dtype=float), a: float) -> None:  # type: ignore[valid-type]  # an annotation of kernels
     """Add a multiple of x to y."""
     i = wp.tid()
     y[i] = a * x[i] + y[i]

@@ -93,7 +93,7 @@ class _Call:
         return values
 
 
-class _Operator(paddle.autograd.PyLayer):  # type: ignore[misc]
+class _Operator(paddle.autograd.PyLayer):  # type: ignore[misc]  # Paddle is untyped
     """Runs a body."""
 
     @staticmethod
@@ -118,7 +118,7 @@ class _Operator(paddle.autograd.PyLayer):  # type: ignore[misc]
         return _adjoints(ctx, adjoints)
 
 
-class _FirstDerivative(paddle.autograd.PyLayer):  # type: ignore[misc]
+class _FirstDerivative(paddle.autograd.PyLayer):  # type: ignore[misc]  # Paddle is untyped
     """Runs the adjoint of a body where derivatives of what it gives may be asked for, and refuses those."""
 
     @staticmethod

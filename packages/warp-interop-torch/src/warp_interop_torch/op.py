@@ -186,7 +186,7 @@ def _register_adjoint(body: Body, name: str) -> Any:
 def _make_function(body: Body, operator: Any, adjoint_operator: Any) -> Any:
     """Return an autograd Function around the operator, which, unlike it, transforms of torch.func can differentiate."""
 
-    class Adjoint(torch.autograd.Function):  # type: ignore[misc]
+    class Adjoint(torch.autograd.Function):  # type: ignore[misc]  # PyTorch may be absent
         @staticmethod
         def forward(*values: Any) -> Any:
             return adjoint_operator(*values)
@@ -198,7 +198,7 @@ def _make_function(body: Body, operator: Any, adjoint_operator: Any) -> Any:
         def vmap(info: Any, in_dims: Any, *values: Any) -> Any:
             return run_each(Adjoint.apply, info.batch_size, in_dims, values)
 
-    class Operator(torch.autograd.Function):  # type: ignore[misc]
+    class Operator(torch.autograd.Function):  # type: ignore[misc]  # PyTorch may be absent
         @staticmethod
         def forward(*values: Any) -> Any:
             return operator(*values)
@@ -215,7 +215,7 @@ def _make_function(body: Body, operator: Any, adjoint_operator: Any) -> Any:
             return run_each(Operator.apply, info.batch_size, in_dims, values)
 
     for function in (Adjoint.forward, Operator.forward):
-        function.__signature__ = _ANY_ARGUMENTS  # type: ignore[attr-defined]
+        function.__signature__ = _ANY_ARGUMENTS  # type: ignore[attr-defined]  # read by inspect
     return Operator
 
 

@@ -108,7 +108,7 @@ class BridgeConformance(ABC):
     def test_streams(self) -> None:
         """The CPU has no streams; those of CUDA devices keep their handles."""
         for name in ("stream_from", "stream_to"):
-            _raises(RuntimeError, lambda name=name: self._call(name, "cpu"))  # type: ignore[misc]
+            _raises(RuntimeError, lambda name=name: self._call(name, "cpu"))  # type: ignore[misc]  # binds the name now
         for device in wp.get_cuda_devices():
             stream = self._call("stream_from", device)
             assert self._call("stream_from", self._call("stream_to", stream)).cuda_stream == stream.cuda_stream

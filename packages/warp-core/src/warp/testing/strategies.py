@@ -150,7 +150,7 @@ def arguments(
     _require_known(kernel, parameters, {*given, *intervals})
     highest = max((kind.ndim for kind in _all_types(parameters) if _is_array(kind)), default=1)
 
-    @st.composite  # type: ignore[untyped-decorator]
+    @st.composite  # type: ignore[untyped-decorator]  # hypothesis is optional
     def drawn_arguments(draw: Any) -> KernelArguments:
         sides = draw(st.lists(st.integers(1, max_side), min_size=highest, max_size=highest))
         chosen = {name: draw(_argument(name, kind, sides, intervals, given, device)) for name, kind in parameters}

@@ -63,7 +63,7 @@ def make_public(name: str) -> Callable[..., Any]:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = documentation(name)
-    function.__warp_builtin__ = name  # type: ignore[attr-defined]
+    function.__warp_builtin__ = name  # type: ignore[attr-defined]  # found by the front end
     return function
 
 

@@ -94,7 +94,7 @@ def _as_function(function: Any) -> Function:
     if not isinstance(function, types.FunctionType):
         raise KernelTypeError(f"map: {function!r} is no function that kernels can call")
     made = Function([Overload(function, {})], get_module(function.__module__))
-    function.__warp_function__ = made  # type: ignore[attr-defined]
+    function.__warp_function__ = made  # type: ignore[attr-defined]  # found by the front end
     return made
 
 

@@ -136,7 +136,7 @@ def _named(node: ast.Lambda) -> ast.FunctionDef:
     """Write a lambda as a function."""
     body = ast.copy_location(ast.Return(node.body), node.body)
     made = ast.FunctionDef(name=_LAMBDA, args=node.args, body=[body], decorator_list=[], returns=None)
-    made.type_params = []  # type: ignore[attr-defined]
+    made.type_params = []  # type: ignore[attr-defined]  # since Python 3.12
     return ast.copy_location(made, node)
 
 

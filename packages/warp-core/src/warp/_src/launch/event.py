@@ -73,7 +73,7 @@ class LaunchEvent(Recordable):
         return self.prepared.program.kernel
 
     @property
-    def label(self) -> str:  # type: ignore[override]
+    def label(self) -> str:  # type: ignore[override]  # derived, not stored
         return self.kernel.key
 
     @property
@@ -85,19 +85,19 @@ class LaunchEvent(Recordable):
         return self.args[self._input_count :]
 
     @property
-    def reads(self) -> list[Any]:  # type: ignore[override]
+    def reads(self) -> list[Any]:  # type: ignore[override]  # derived, not stored
         return self.prepared.read(self.args)
 
     @property
-    def writes(self) -> list[Any]:  # type: ignore[override]
+    def writes(self) -> list[Any]:  # type: ignore[override]  # derived, not stored
         return self.prepared.written(self.args)
 
     @property
-    def keeps_record(self) -> bool:  # type: ignore[override]
+    def keeps_record(self) -> bool:  # type: ignore[override]  # derived, not stored
         return self._record is not None
 
     @property
-    def signature(self) -> Hashable:  # type: ignore[override]
+    def signature(self) -> Hashable:  # type: ignore[override]  # derived, not stored
         return signature_of(self.prepared.program, self.dim, self.args)
 
     def arrays(self) -> list[Any]:

@@ -125,7 +125,7 @@ def prepare(kernel: Kernel, args: Sequence[Any]) -> Prepared:
         return prepared
     if not kernel.is_generic:
         types = tuple(type for _, type in kernel.parameters)
-        return kernel.compiled.setdefault((), Prepared(Program(kernel, types)))  # type: ignore[no-any-return]
+        return kernel.compiled.setdefault((), Prepared(Program(kernel, types)))  # type: ignore[no-any-return]  # the table is untyped
     types = kernel.signature([_argument_type(kernel, number, arg) for number, arg in enumerate(args)])
     found: Prepared | None = kernel.compiled.get(types)
     if found is None:

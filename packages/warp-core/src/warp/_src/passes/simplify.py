@@ -96,7 +96,7 @@ def _operand_number(type: object, path: Path) -> int | None:
     """Number of the operand of a Construct that a path without dynamic steps selects, if it is one."""
     if isinstance(type, StructType):
         return list(type.fields).index(str(path[0])) if len(path) == 1 else None
-    shape = type.shape  # type: ignore[attr-defined]
+    shape = type.shape  # type: ignore[attr-defined]  # a tensor type
     if len(path) != len(shape) or not all(isinstance(step, int) for step in path):
         return None
     number = 0

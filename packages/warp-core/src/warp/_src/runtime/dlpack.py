@@ -113,12 +113,12 @@ _set_name.argtypes = (ctypes.c_void_p, ctypes.c_char_p)
 _exported: Final[dict[int, object]] = {}
 
 
-@_DELETER  # type: ignore[untyped-decorator]
+@_DELETER  # type: ignore[untyped-decorator]  # ctypes is untyped
 def _forget(address: int, exported: dict[int, object] = _exported) -> None:
     exported.pop(address, None)
 
 
-@ctypes.PYFUNCTYPE(None, ctypes.c_void_p)  # type: ignore[untyped-decorator]
+@ctypes.PYFUNCTYPE(None, ctypes.c_void_p)  # type: ignore[untyped-decorator]  # ctypes is untyped
 def _free_unused_capsule(
     capsule: int,
     exported: dict[int, object] = _exported,

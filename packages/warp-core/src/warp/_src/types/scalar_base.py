@@ -95,7 +95,7 @@ class Scalar:
     def _binary(self: _Self, operator: str, other: object, reflected: bool = False) -> _Self:
         operand = self._operand(other, operator)
         if operand is None:
-            return NotImplemented  # type: ignore[no-any-return]
+            return NotImplemented  # type: ignore[no-any-return]  # asks the other operand
         left, right = (operand, self.value) if reflected else (self.value, operand)
         return type(self)(self.apply(operator, left, right))
 

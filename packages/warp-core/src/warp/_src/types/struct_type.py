@@ -78,7 +78,7 @@ class StructType:
         for field, t in self.fields.items():
             offset = self.offsets[field]
             try:
-                data = t.pack(value._values[field])  # type: ignore[union-attr]
+                data = t.pack(value._values[field])  # type: ignore[union-attr]  # not an array here
             except (TypeError, ValueError) as error:
                 raise ArgumentError(f"field '{field}' of struct '{self.name}': {error}") from error
             packed[offset : offset + len(data)] = data
@@ -88,7 +88,7 @@ class StructType:
         """Return the structured NumPy dtype with the same offsets and size."""
         layout: Any = {
             "names": list(self.fields),
-            "formats": [t.numpy_dtype() for t in self.fields.values()],  # type: ignore[union-attr]
+            "formats": [t.numpy_dtype() for t in self.fields.values()],  # type: ignore[union-attr]  # not an array here
             "offsets": list(self.offsets.values()),
             "itemsize": self.size,
         }
@@ -134,7 +134,7 @@ class StructInstance:
     """The fields of one struct; values are owned, arrays are referred to."""
 
     __slots__ = ("_struct_type", "_values")
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # mutable
 
     _struct_type: StructType
     _values: dict[str, Any]
@@ -155,10 +155,10 @@ class StructInstance:
         if t is None:
             raise AttributeError(_no_field(self._struct_type, field))
         try:
-            self._values[field] = t.coerce(value)  # type: ignore[union-attr]
+            self._values[field] = t.coerce(value)  # type: ignore[union-attr]  # not an array here
         except (TypeError, ValueError) as error:
             raise ArgumentError(
-                f"field '{field}' of struct '{self._struct_type.name}' has type {t.name}: {error}"  # type: ignore[union-attr]
+                f"field '{field}' of struct '{self._struct_type.name}' has type {t.name}: {error}"  # type: ignore[union-attr]  # not an array here
             ) from error
 
     def __delattr__(self, field: str) -> None:
@@ -184,12 +184,12 @@ class StructInstance:
     def _show(self, field: str, value: Any) -> str:
         t = self._struct_type.fields[field]
         if _is_array(t):
-            return "None" if value is None else f"<{t.name}>"  # type: ignore[union-attr]
+            return "None" if value is None else f"<{t.name}>"  # type: ignore[union-attr]  # not an array here
         return repr(value)
 
     def _copy(self) -> StructInstance:
         copies = {
-            field: value if _is_array(t) else t.coerce(value)  # type: ignore[union-attr]
+            field: value if _is_array(t) else t.coerce(value)  # type: ignore[union-attr]  # not an array here
             for (field, value), t in zip(self._values.items(), self._struct_type.fields.values(), strict=True)
         }
         return StructInstance(self._struct_type, copies)
@@ -211,7 +211,7 @@ def zero(t: Type) -> Any:
         return None
     if isinstance(t, StructType) or (isinstance(t, type) and issubclass(t, Tensor)):
         return t()
-    return t.convert(0)  # type: ignore[union-attr]
+    return t.convert(0)  # type: ignore[union-attr]  # not an array here
 
 
 def _is_array(t: Type) -> bool:
@@ -219,7 +219,7 @@ def _is_array(t: Type) -> bool:
 
 
 def _layout(t: Type) -> tuple[int, int]:
-    return t.size, t.alignment  # type: ignore[union-attr]
+    return t.size, t.alignment  # type: ignore[union-attr]  # not an array here
 
 
 def _round_up(offset: int, alignment: int) -> int:
