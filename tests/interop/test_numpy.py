@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import warp as wp
-from warp._src.interop.cuda_interface import from_cuda_interface
+from warp._src.array.cuda_interface import read
 from warp._src.runtime import device as devices
 from warp._src.runtime import dlpack
 from warp.errors import ArgumentError
@@ -255,13 +255,13 @@ def test_arrays_on_another_device_are_named_with_both_devices() -> None:
 def test_the_cuda_array_interface_is_read() -> None:
     cuda = devices.Device("cuda:0", "stand-in")
     values = np.arange(30, dtype=np.float32).reshape(5, 6)[:, 2:5]
-    a = from_cuda_interface(OnCuda(values), wp.vec3, cuda)
+    a = read(wp.array, OnCuda(values), wp.vec3, cuda)
     assert (a.shape, a.strides, a.ptr, a.dtype) == ((5,), (24,), values.ctypes.data, wp.vec3)
     assert a.device is cuda
-    b = from_cuda_interface(OnCuda(values), Any, cuda)
+    b = read(wp.array, OnCuda(values), Any, cuda)
     assert (b.shape, b.dtype) == ((5, 3), wp.float32)
-    assert from_cuda_interface(OnCuda(values, data=(4096, True)), Any, cuda).is_readonly
-    assert from_cuda_interface(OnCuda(values, data=(0, False), shape=(0, 3), strides=None), Any, cuda).size == 0
+    assert read(wp.array, OnCuda(values, data=(4096, True)), Any, cuda).is_readonly
+    assert read(wp.array, OnCuda(values, data=(0, False), shape=(0, 3), strides=None), Any, cuda).size == 0
     for wrong in ({"mask": values}, {"typestr": ">f4"}, {"typestr": "<c8"}):
         with pytest.raises(ArgumentError):
-            from_cuda_interface(OnCuda(values, **wrong), Any, cuda)
+            read(wp.array, OnCuda(values, **wrong), Any, cuda)

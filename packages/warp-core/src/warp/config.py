@@ -49,6 +49,12 @@ verify_autograd_array_access: bool = False
 verify_cuda: bool = False
 """Synchronise and check for errors after every CUDA launch."""
 
+cuda_fast_compile: bool = False
+"""Compile kernels for CUDA several times faster into slower code, for development; from NVRTC 12.8 on."""
+
+cuda_contract: bool = True
+"""Let a product and a sum on a CUDA device round once (FMA); without it results are closer to those of the CPU."""
+
 cpu_workers: int | None = None
 """Threads that share a CPU launch, the caller included. None: `WARP_CPU_WORKERS`, else the usable processors."""
 

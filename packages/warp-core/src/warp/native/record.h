@@ -17,7 +17,8 @@ template <class T> WP_FN T& record_place(const wp_launch* launch, int64 item, in
 
 #if WP_CUDA
 
-// Every item owns an equal part of the stream, since none can know how much the others append.
+// Every item owns an equal part of the stream, since none can know how much the others append. Where a part is too small
+// nothing more is stored in it; missing is then by how much the part of the neediest item was.
 WP_FN int64 record_begin(const wp_launch* launch, int64 item) {
     const wp_record& record = record_of(launch);
     return record.starts[item] = item * (record.capacity / launch->size / 8 * 8);
@@ -26,12 +27,10 @@ WP_FN int64 record_begin(const wp_launch* launch, int64 item) {
 template <class T> WP_FN void record_append(const wp_launch* launch, const T& value, int64 item, int64& end) {
     wp_record& record = record_of(launch);
     const int64 padded = ((int64)sizeof(T) + 7) / 8 * 8, share = record.capacity / launch->size / 8 * 8;
-    if (end + padded > (item + 1) * share) {
-        atomicAdd((uint64*)&record.missing, (uint64)padded);
-        return;
-    }
-    *(T*)(record.stream + end) = value;
+    const int64 place = end, limit = (item + 1) * share;
     end += padded;
+    if (end <= limit) *(T*)(record.stream + place) = value;
+    else atomicMax((uint64*)&record.missing, (uint64)(end - limit));
 }
 
 #else

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from warp._src.array import copying, dlpack_export
+from warp._src.array import contents, copying, cuda_interface, dlpack_export
 from warp._src.array.convert import as_values
 from warp._src.array.core import ArrayCore, fill_slots
 from warp._src.array.elements import (
@@ -22,14 +23,14 @@ from warp._src.array.indexing import parse_index
 from warp._src.array.memory import (
     ForeignMemory,
     Values,
-    allocate,
-    allocate_strided,
+    reshaped_strides,
     span,
+    values_at,
     view_bytes,
 )
 from warp._src.array.viewing import reinterpret
 from warp._src.recording.recorder import mark_written
-from warp._src.runtime.device import get_device
+from warp._src.runtime.device import Device, get_device
 from warp._src.types.arrays import ArrayType
 from warp.errors import ArgumentError
 
@@ -85,41 +86,72 @@ class array(ArrayCore):  # noqa: N801 - the name users know
         """
         place = get_device(device)
         extents = _extents(shape, length)
+        memory: object = None
         if ptr is not None:
             values, element = _at_address(ptr, dtype, extents, strides, capacity, owner, deleter)
         elif data is None:
             element = element_layout(float if dtype is Any else dtype)
             extents = extents if extents is not None else ()
             steps = None if strides is None else normalise_shape(strides, "strides")
-            values = allocate(extents, element, True) if steps is None else allocate_strided(extents, steps, element)
-        elif isinstance(data, array):
-            values, element, owner = _from_array(data, dtype, extents, copy, owner)
+            made = self.new(extents, element, place, True, steps, pinned)
+            values, memory = made._values, made.owner
+        elif (seen := _foreign_array(data, dtype)) is not None:
+            values, element, memory = _from_array(seen, dtype, extents, copy, place, pinned)
         else:
             if extents is not None and isinstance(data, (bool, int, float)):
                 data = np.full(extents, data)
             values, element, keep = as_values(data, dtype, extents, copy)
             owner = owner if keep is None else keep
+            if place.is_cuda or pinned:
+                values, memory = self._moved(values, element, place, pinned, copy)
         if ndim is not None and values.ndim - len(element.shape) != ndim:
             raise ArgumentError(f"ndim: expected {ndim} dimensions, got {values.ndim - len(element.shape)}")
         fill_slots(self, values, element, place)
-        self.owner = owner
-        self.pinned = pinned
+        self.owner = owner if memory is None else memory
+        self.pinned = pinned and place.is_cpu
         self._requires_grad = requires_grad
         self._retain_grad = retain_grad
         if grad is not None:
             self.grad = grad
 
+    def _moved(
+        self, values: Values, element: ElementLayout, place: Device, pinned: bool, copy: bool
+    ) -> tuple[Values, object]:
+        """Copy values of the host to a device or to pinned memory; gives the values there and their memory."""
+        if not copy:
+            raise ArgumentError(f"copy: memory of the host cannot be shared with device '{place}'; use copy=True")
+        shape = values.shape[: values.ndim - len(element.shape)]
+        made = self.new(shape, element, place, False, None, pinned)
+        contents.replace(made, values)
+        return made._values, made.owner
+
     def numpy(self) -> Values:
-        """Return a NumPy view of the memory, which it keeps alive; elements add trailing dimensions."""
+        """Return a NumPy view of the memory, which it keeps alive; elements add trailing dimensions.
+
+        Of an array on a CUDA device it is a copy, made when everything queued on the device's current stream has run.
+        """
+        if self.device.is_cuda:
+            return contents.to_host(self)
         view: Values = self._values.view()
         return view
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
+        if self.device.is_cuda:
+            raise AttributeError("an array on a CUDA device has no __array_interface__")
         interface: dict[str, Any] = self._values.__array_interface__
         return interface
 
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        if not self.device.is_cuda:
+            raise AttributeError("an array on the CPU has no __cuda_array_interface__")
+        return cuda_interface.describe(self)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Values:
+        if self.device.is_cuda:
+            there = self.numpy()
+            return there if dtype is None else there.astype(dtype, copy=False)
         if dtype is not None and np.dtype(dtype) != self._values.dtype:
             converted: Values = self._values.astype(dtype)
             return converted
@@ -142,9 +174,9 @@ class array(ArrayCore):  # noqa: N801 - the name users know
         """Return the elements in row-major order as Python numbers, tensors or struct instances."""
         element = self.element
         if not element.shape and element.scalar.names is None:
-            flat: HostList = self._values.ravel().tolist()
+            flat: HostList = self.numpy().ravel().tolist()
             return flat
-        values = self._values.reshape((-1, *element.shape))
+        values = self.numpy().reshape((-1, *element.shape))
         return [host_element(element, value) for value in values]
 
     def mark_read(self) -> None:
@@ -201,6 +233,8 @@ class array(ArrayCore):  # noqa: N801 - the name users know
             return indexed_view(self, key)
         index = parse_index(key, self.shape)
         if index.is_element:
+            if self.device.is_cuda:
+                return host_element(self.element, self._view_of_index(index.key).numpy()[()])
             return host_element(self.element, self._values[index.key])
         return self._view_of_index(index.key)
 
@@ -230,9 +264,16 @@ class array(ArrayCore):  # noqa: N801 - the name users know
         wanted = normalise_shape(wanted)
         if int(np.prod(wanted)) != self.size:
             raise ArgumentError(f"shape: {self.size} elements of {self!r} do not fit into shape {shape}")
-        values = self._values.reshape(wanted + inner)
-        if self.size and not np.may_share_memory(values, self._values):
+        steps = reshaped_strides(self.shape, self.strides, wanted, self.element.size)
+        if steps is None:
             raise ArgumentError(f"{self!r} with strides {self.strides} cannot be reshaped in place; call contiguous()")
+        if self.is_contiguous:
+            values = self._values.reshape(wanted + inner)
+        else:
+            strides = steps + self.element.strides
+            values = values_at(
+                self.ptr, wanted + inner, strides, self.element.scalar, self._values, self.is_readonly
+            )
         return self._view(values, self.element, lambda source: source.reshape(wanted))
 
     def flatten(self) -> array:
@@ -277,7 +318,7 @@ class array(ArrayCore):  # noqa: N801 - the name users know
         return (self[index] for index in range(len(self)))
 
     def __str__(self) -> str:
-        return str(self._values)
+        return str(self.numpy())
 
     def __repr__(self) -> str:
         return f"array(shape={self.shape}, dtype={_dtype_name(self.dtype)})"
@@ -305,10 +346,34 @@ def _at_address(
     return view_bytes(np.asarray(memory), shape, steps, element), element
 
 
-def _from_array(data: array, dtype: Any, shape: Any, copy: bool, owner: Any) -> tuple[Values, ElementLayout, Any]:
+def _foreign_array(data: Any, dtype: Any) -> array | None:
+    """Return data that is an array of ours, or describes memory of a CUDA device, as an array; None for other data."""
+    if isinstance(data, array):
+        return data
+    if hasattr(data, "__cuda_array_interface__"):
+        return cuda_interface.read(array, data, dtype)
+    return None
+
+
+def _from_array(
+    data: array, dtype: Any, shape: Any, copy: bool, place: Device, pinned: bool
+) -> tuple[Values, ElementLayout, Any]:
     wanted = data.dtype if dtype is Any else dtype
-    values, element, _ = as_values(data._values, wanted, shape, copy)
-    return values, element, owner if copy else (data, owner)
+    if not (data.device.is_cuda or place.is_cuda or (pinned and copy)):
+        values, element, _ = as_values(data._values, wanted, shape, copy)
+        return values, element, None if copy else data
+    if not copy:
+        if data.device is not place:
+            raise ArgumentError(f"copy: memory of device '{data.device}' cannot be shared with '{place}'")
+        seen = data if element_layout(wanted).dtype is data.dtype else data.view(wanted)
+        seen = seen if shape is None else seen.reshape(shape)
+        return seen._values, seen.element, data
+    if element_layout(wanted).dtype is data.dtype and (shape is None or math.prod(shape) == data.size):
+        made = data.new(data.shape if shape is None else shape, data.element, place, False, None, pinned)
+        contents.copy_part(contents.Part(made, 0, made.size), contents.Part(data, 0, data.size))
+        return made._values, made.element, made.owner
+    converted = array(data.numpy(), dtype=wanted, shape=shape, device=place, pinned=pinned)
+    return converted._values, converted.element, converted.owner
 
 
 def _dtype_name(dtype: Any) -> str:

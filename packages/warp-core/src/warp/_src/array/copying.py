@@ -1,4 +1,4 @@
-"""Copying and filling: on the host, differentiable, recorded."""
+"""Copying and filling, between any devices: differentiable, recorded."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warp._src.array.contents import Part, copy_part, fill_part, replace
 from warp._src.array.elements import numpy_element
-from warp._src.array.events import CopyEvent, FillEvent, Part
-from warp._src.array.memory import Values, allocate
+from warp._src.array.events import CopyEvent, FillEvent
+from warp._src.array.memory import Values
 from warp._src.recording.recorder import about_to_write, current_recorder, mark_written
 from warp._src.recording.storage import is_watching
 from warp._src.runtime.device import Device, get_device
+from warp._src.runtime.stream import ScopedStream, Stream
 from warp.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -23,18 +25,24 @@ def copy(
 ) -> None:
     """Copy elements of `src` to `dest`, counted in row-major order; differentiable, recorded on tapes.
 
-    `count` elements are copied, all from `src_offset` on by default. Both arrays may have gaps and may overlap.
+    `count` elements are copied, all from `src_offset` on by default. Both arrays may have gaps and may overlap, and
+    may be on different devices. The copy is queued on the current stream of the device, of `dest` if both are on CUDA
+    devices, or on `stream`; the host waits for copies from and to its memory unless that is pinned.
     Raises ArgumentError if the types differ or the range does not fit.
     """
-    if stream is not None and getattr(stream, "device", None) != getattr(dest, "device", None):
-        raise ArgumentError(f"stream: {stream!r} is not a stream of the device of dest")
     _check_pair(dest, src)
+    if stream is not None and getattr(stream, "device", None) not in (dest.device, src.device):
+        raise ArgumentError(f"stream: {stream!r} is not a stream of the device of dest or src")
     amount = count if count > 0 else src.size - src_offset
     if count < 0:
         raise ArgumentError(f"count must not be negative, got {count}")
     _check_range("src", src, src_offset, amount)
     _check_range("dest", dest, dest_offset, amount)
-    _copy(dest, src, dest_offset, src_offset, amount)
+    if isinstance(stream, Stream) and stream.device.is_cuda:
+        with ScopedStream(stream, sync_enter=False):
+            _copy(dest, src, dest_offset, src_offset, amount)
+    else:
+        _copy(dest, src, dest_offset, src_offset, amount)
 
 
 def _check_pair(dest: array, src: array) -> None:
@@ -43,8 +51,6 @@ def _check_pair(dest: array, src: array) -> None:
             raise ArgumentError(f"{name} must be a warp.array, got {type(value).__qualname__}")
     if dest.dtype is not src.dtype:
         raise ArgumentError(f"dest has elements of {dest.dtype.name}, src of {src.dtype.name}; they must be equal")
-    if dest.device is not src.device:
-        raise ArgumentError(f"dest is on device {dest.device}, src on {src.device}")
     _check_writable(dest, "dest")
 
 
@@ -72,11 +78,8 @@ def _copy(dest: array, src: array, dest_offset: int, src_offset: int, count: int
         target, source = _section(dest, dest_offset, count), _section(src, src_offset, count)
     dest.note_foreign_writes()
     src.note_foreign_writes()
-    values = source.read(source.array._values)
-    if np.may_share_memory(values, target.array._values):
-        values = values.copy()  # NumPy assigns overlapping views of different strides element by element
     about_to_write((target.array,))
-    target.write(target.array._values, values)
+    copy_part(target, source)
     recorder = current_recorder()
     if recorder is None and not is_watching():
         mark_written((target.array,))
@@ -93,7 +96,7 @@ def _section(whole: array, offset: int, count: int) -> Part:
         return Part(whole if count == whole.size else whole[offset : offset + count])
     if whole.is_contiguous:
         return Part(whole.flatten()[offset : offset + count])
-    return Part(whole, np.unravel_index(np.arange(offset, offset + count), whole.shape), offset)
+    return Part(whole, offset, count)
 
 
 def assign(dest: array, src: array | Values) -> None:
@@ -107,7 +110,7 @@ def assign(dest: array, src: array | Values) -> None:
     _check_writable(dest, "the target of assign()")
     dest.note_foreign_writes()
     about_to_write((dest,))
-    np.copyto(dest._values, src)
+    replace(dest, src)
     _note_fill(dest, "assign")
 
 
@@ -117,7 +120,7 @@ def fill(target: array, value: Any, label: str) -> None:
     element = numpy_element(target.element, value, "value")
     target.note_foreign_writes()
     about_to_write((target,))
-    target._values[...] = element
+    fill_part(Part(target), element)
     _note_fill(target, label)
 
 
@@ -147,8 +150,9 @@ def clone(
         raise ArgumentError(f"src must be a warp.array, got {type(src).__qualname__}")
     place = src.device if device is None else get_device(device)
     wants_grad = src.requires_grad if requires_grad is None else requires_grad
-    made = src.wrap(allocate(src.shape, src.element, False), src.element, place, wants_grad)
-    made.pinned = src.pinned if pinned is None else pinned
+    is_pinned = src.pinned if pinned is None else pinned
+    made = src.new(src.shape, src.element, place, False, pinned=is_pinned and place.is_cpu)
+    made._requires_grad = wants_grad
     made.retain_grad = retain_grad
     _copy(made, src, 0, 0, src.size, detaches=src.requires_grad and not wants_grad)
     return made

@@ -8,10 +8,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from warp._src.array.elements import ElementLayout, contiguous_strides
-from warp._src.array.memory import Values, allocate, allocation_of, reach, values_at
+from warp._src.array.memory import Values, allocate, allocate_strided, allocation_of, reach, span, values_at
 from warp._src.recording.ranges import Layout
 from warp._src.recording.storage import Storage
+from warp._src.runtime.cuda import CudaDevice, PinnedMemory, first_cuda_device
 from warp._src.runtime.device import Device
+from warp._src.runtime.stream import get_stream
 from warp.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -151,6 +153,59 @@ class ArrayCore:
         made._requires_grad = False
         return made
 
+    @classmethod
+    def new(
+        cls,
+        shape: tuple[int, ...],
+        element: ElementLayout,
+        device: Device,
+        zeroed: bool,
+        strides: tuple[int, ...] | None = None,
+        pinned: bool = False,
+    ) -> array:
+        """Make an array of new memory, without gaps or with the given byte strides.
+
+        `pinned` memory is that of the host at a place that CUDA devices copy from and to without waiting; it is
+        ordinary memory as long as no CUDA device was asked for.
+        """
+        if not isinstance(device, CudaDevice):
+            cuda = first_cuda_device() if pinned else None
+            if cuda is not None and math.prod(shape):
+                return cls._new_pinned(cuda, shape, element, device, zeroed, strides)
+            if strides is None:
+                made = cls.wrap(allocate(shape, element, zeroed), element, device)
+            else:
+                made = cls.wrap(allocate_strided(shape, strides, element), element, device)
+            made.pinned = pinned
+            return made
+        size = span(shape, contiguous_strides(shape, element.size) if strides is None else strides, element.size)
+        if not size:
+            return cls.at(0, shape, strides, element, device, None, False)
+        stream = get_stream(device)
+        memory = device.allocate(size, stream)
+        if zeroed or strides is not None:
+            with device.active():
+                device.driver.fill_bytes(memory.address, 0, size, stream.handle)
+        return cls.at(memory.address, shape, strides, element, device, memory, False)
+
+    @classmethod
+    def _new_pinned(
+        cls,
+        cuda: CudaDevice,
+        shape: tuple[int, ...],
+        element: ElementLayout,
+        device: Device,
+        zeroed: bool,
+        strides: tuple[int, ...] | None,
+    ) -> array:
+        steps = contiguous_strides(shape, element.size) if strides is None else strides
+        memory = PinnedMemory(cuda, span(shape, steps, element.size))
+        made = cls.at(memory.address, shape, strides, element, device, memory, False)
+        made.pinned = True
+        if zeroed or strides is not None:
+            memory.clear()
+        return made
+
     if not TYPE_CHECKING:  # a type checker would take every attribute to exist
 
         def __getattr__(self, name: str) -> Any:
@@ -210,7 +265,7 @@ class ArrayCore:
                 grad = self._derive(source)
                 self._set_grad(grad, source)
         if grad is None:
-            grad = self.wrap(allocate(self.shape, self.element, True), self.element, self.device)
+            grad = self.new(self.shape, self.element, self.device, True)
             self._set_grad(grad, None)
         return grad
 

@@ -15,7 +15,7 @@ from warp._src.array.elements import (
     normalise_shape,
     numpy_element,
 )
-from warp._src.array.memory import Values, allocate, allocate_strided
+from warp._src.array.contents import Part, fill_part
 from warp._src.runtime.device import get_device
 from warp.errors import ArgumentError
 
@@ -32,8 +32,7 @@ def zeros(
     length: int | None = None,
 ) -> array:
     """Return an array of zeros. `shape` is an int or a sequence of up to four; `strides` are in bytes."""
-    element = element_layout(dtype)
-    return _make(_new(shape, element, strides, length, True), element, device, requires_grad, pinned, retain_grad)
+    return _make(shape, element_layout(dtype), strides, length, True, device, requires_grad, pinned, retain_grad)
 
 
 def empty(
@@ -48,8 +47,7 @@ def empty(
     length: int | None = None,
 ) -> array:
     """Return an array with arbitrary contents."""
-    element = element_layout(dtype)
-    return _make(_new(shape, element, strides, length, False), element, device, requires_grad, pinned, retain_grad)
+    return _make(shape, element_layout(dtype), strides, length, False, device, requires_grad, pinned, retain_grad)
 
 
 def full(
@@ -66,9 +64,10 @@ def full(
 ) -> array:
     """Return an array with every element set to `value`, which also gives the type by default."""
     element = element_layout(dtype_of_value(value) if dtype is None else dtype)
-    values = _new(shape, element, strides, length, False)
-    values[...] = numpy_element(element, value, "value")
-    return _make(values, element, device, requires_grad, pinned, retain_grad)
+    filling = numpy_element(element, value, "value")
+    made = _make(shape, element, strides, length, False, device, requires_grad, pinned, retain_grad)
+    fill_part(Part(made), filling)
+    return made
 
 
 def ones(
@@ -94,7 +93,7 @@ def zeros_like(
     retain_grad: bool = False,
 ) -> array:
     """Return zeros of the type and shape of `src`, with a gradient if it has one."""
-    return _make_like(src, allocate(*_like(src), True), device, requires_grad, pinned, retain_grad)
+    return _make_like(src, True, device, requires_grad, pinned, retain_grad)
 
 
 def empty_like(
@@ -105,7 +104,7 @@ def empty_like(
     retain_grad: bool = False,
 ) -> array:
     """Return an array with arbitrary contents of the type and shape of `src`, with a gradient if it has one."""
-    return _make_like(src, allocate(*_like(src), False), device, requires_grad, pinned, retain_grad)
+    return _make_like(src, False, device, requires_grad, pinned, retain_grad)
 
 
 def full_like(
@@ -117,9 +116,11 @@ def full_like(
     retain_grad: bool = False,
 ) -> array:
     """Return an array of the type and shape of `src` filled with a value, with a gradient if `src` has one."""
-    values = allocate(*_like(src), False)
-    values[...] = numpy_element(src.element, value, "value")
-    return _make_like(src, values, device, requires_grad, pinned, retain_grad)
+    shape, element = _like(src)
+    filling = numpy_element(element, value, "value")
+    made = _make_like(src, False, device, requires_grad, pinned, retain_grad)
+    fill_part(Part(made), filling)
+    return made
 
 
 def ones_like(
@@ -161,23 +162,26 @@ def from_ptr(ptr: int, length: int | None = None, dtype: Any = float, shape: Any
     return made
 
 
-def _new(shape: Any, element: ElementLayout, strides: Any, length: int | None, zeroed: bool) -> Values:
+def _make(
+    shape: Any,
+    element: ElementLayout,
+    strides: Any,
+    length: int | None,
+    zeroed: bool,
+    device: Any,
+    requires_grad: bool,
+    pinned: bool,
+    retain_grad: bool,
+) -> array:
     if shape is None:
         if length is None:
             raise ArgumentError("shape is missing")
         shape = length
     extents = (shape,) if type(shape) is int and shape >= 0 else normalise_shape(shape)
-    if strides is None:
-        return allocate(extents, element, zeroed)
-    return allocate_strided(extents, normalise_shape(strides, "strides"), element)
-
-
-def _make(
-    values: Values, element: ElementLayout, device: Any, requires_grad: bool, pinned: bool, retain_grad: bool
-) -> array:
-    made = array.wrap(values, element, get_device(device), requires_grad)
-    if pinned:
-        made.pinned = True
+    steps = None if strides is None else normalise_shape(strides, "strides")
+    made = array.new(extents, element, get_device(device), zeroed, steps, pinned)
+    if requires_grad:
+        made._requires_grad = True
     if retain_grad:
         made.retain_grad = True
     return made
@@ -191,11 +195,15 @@ def _like(src: Any) -> tuple[tuple[int, ...], ElementLayout]:
 
 
 def _make_like(
-    src: Any, values: Values, device: Any, requires_grad: bool | None, pinned: bool | None, retain_grad: bool
+    src: Any, zeroed: bool, device: Any, requires_grad: bool | None, pinned: bool | None, retain_grad: bool
 ) -> array:
+    shape, element = _like(src)
     return _make(
-        values,
-        getattr(src, "data", src).element,
+        shape,
+        element,
+        None,
+        None,
+        zeroed,
         src.device if device is None else device,
         src.requires_grad if requires_grad is None else requires_grad,
         getattr(src, "pinned", False) if pinned is None else pinned,

@@ -2,36 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from warp._src.array.memory import Values
-from warp._src.recording.accumulate import accumulate, clear
+from warp._src.array.contents import Part, add_part, clear, clear_part, copy_part, taken
 from warp._src.recording.recorder import DirectionOf, Recordable, caller_location, current_recorder
 
 if TYPE_CHECKING:
     from warp._src.array.array import array
-
-
-class Part(NamedTuple):
-    """All elements of an array, or those at one index array per dimension, which start at `offset`."""
-
-    array: array
-    positions: tuple[Any, ...] | None = None
-    offset: int = 0
-
-    def read(self, values: Values) -> Values:
-        """Return the part of the array's values or gradient."""
-        return values if self.positions is None else values[self.positions]
-
-    def write(self, values: Values, new: Values) -> None:
-        """Replace the part of the array's values or gradient."""
-        values[... if self.positions is None else self.positions] = new
-
-    def key(self) -> tuple[Any, ...]:
-        """Return what two equal parts have in common."""
-        return (self.array.layout(), self.offset, None if self.positions is None else len(self.positions[0]))
 
 
 class CopyEvent(Recordable):
@@ -52,20 +29,22 @@ class CopyEvent(Recordable):
         gradient = self._target.array.grad
         if gradient is None:
             return
-        values = gradient._values
-        moved = np.array(self._target.read(values))
-        self._target.write(values, np.zeros((), values.dtype))
+        target = self._target.of(gradient)
+        moved = Part(taken(target))
+        clear_part(target)
         source = self._source.array.grad
-        if source is not None:
-            current = self._source.read(source._values)
-            accumulate(current, moved)
-            if self._source.positions is not None:
-                self._source.write(source._values, current)
+        if source is None:
+            return
+        if source.device is not gradient.device:
+            near = source.new(moved.array.shape, source.element, source.device, False)
+            copy_part(Part(near), moved)
+            moved = Part(near)
+        add_part(self._source.of(source), moved)
 
     def run_tangent(self, direction_of: DirectionOf) -> None:
         """Copy the tangents."""
         along = self._along(direction_of)
-        along._target.write(along._target.array._values, along._source.read(along._source.array._values))
+        copy_part(along._target, along._source)
 
     def run_adjoint_tangent(self, direction_of: DirectionOf) -> None:
         """Move the gradients, and those of the directions in the same way."""
@@ -91,13 +70,13 @@ class FillEvent(Recordable):
         """Clear the gradient."""
         gradient = self.writes[0].grad
         if gradient is not None:
-            clear(gradient.numpy())
+            clear(gradient)
 
     def run_tangent(self, direction_of: DirectionOf) -> None:
         """Clear the tangents."""
-        clear(direction_of(self.writes[0]).numpy())
+        clear(direction_of(self.writes[0]))
 
     def run_adjoint_tangent(self, direction_of: DirectionOf) -> None:
         """Clear the gradient and that of the direction."""
         self.run_adjoint()
-        clear(direction_of(self.writes[0]).grad.numpy())
+        clear(direction_of(self.writes[0]).grad)

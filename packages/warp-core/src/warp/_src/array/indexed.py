@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from warp._src.array.contents import moved
 from warp._src.array.elements import element_layout
 from warp._src.array.memory import Values
 from warp._src.types.arrays import IndexedArrayType
@@ -100,7 +101,7 @@ class indexedarray:  # noqa: N801 - the name users know
 
     def contiguous(self) -> array:
         """Return the elements as a new array without gradient."""
-        return self.data.wrap(self.numpy(), self.data.element, self.device)
+        return moved(self.data, self.numpy(), self.data.element)
 
     def list(self) -> HostList:
         """Return the elements in row-major order as Python numbers, tensors or struct instances."""
@@ -149,7 +150,7 @@ def _checked(data: array, index: Any, axis: int) -> array | None:
             raise ArgumentError(f"indices: dimension {axis}: {error}") from error
         if values.dtype.kind not in "iu":
             raise ArgumentError(f"indices: dimension {axis} needs integers, got {values.dtype}")
-        index = data.wrap(values.astype(np.int32), element_layout(int32), data.device)
+        index = moved(data, values.astype(np.int32), element_layout(int32))
     if index.dtype is not int32 or index.ndim != 1:
         raise ArgumentError(f"indices: dimension {axis} needs a 1-D array of int32, got {index!r}")
     positions = index.numpy()

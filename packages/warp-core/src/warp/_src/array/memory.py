@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from warp._src.array.elements import ElementLayout
+from warp._src.array.elements import ElementLayout, contiguous_strides
 from warp.errors import ArgumentError
 
 # Places of elements that are compared one by one to find out whether any two meet.
@@ -95,6 +95,36 @@ def span(shape: tuple[int, ...], strides: tuple[int, ...], element_size: int) ->
     if 0 in shape:
         return 0
     return element_size + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+
+
+def reshaped_strides(
+    shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...], element_size: int
+) -> tuple[int, ...] | None:
+    """Return the byte strides of the same memory in another shape of as many elements; None if that needs a copy."""
+    if 0 in shape:
+        return contiguous_strides(wanted, element_size)
+    # Runs of dimensions without gaps between them, innermost first: extent and stride of the last one.
+    runs: list[list[int]] = []
+    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if extent == 1:
+            continue
+        if runs and stride == runs[-1][1] * runs[-1][0]:
+            runs[-1][0] *= extent
+        else:
+            runs.append([extent, stride])
+    found: list[int] = []
+    for extent in reversed(wanted):
+        while runs and runs[0][0] == 1:
+            runs.pop(0)
+        if extent == 1:
+            found.append(runs[0][1] if runs else element_size)
+            continue
+        left, stride = runs[0]
+        if left % extent:
+            return None
+        found.append(stride)
+        runs[0] = [left // extent, stride * extent]
+    return tuple(reversed(found))
 
 
 def reach(shape: tuple[int, ...], strides: tuple[int, ...], element_size: int) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from warp._src.build.libm import LIBM, libm_header
 from warp._src.build.nvrtc import (
     NvrtcOptions,
     build_cubin,
+    build_image,
     compile_cubin,
     compile_ptx,
     find_nvrtc,
@@ -31,6 +32,7 @@ __all__ = [
     "Platform",
     "available_compilers",
     "build_cubin",
+    "build_image",
     "build_object",
     "build_runtime_library",
     "cache_directory",

@@ -23,13 +23,15 @@ class NvrtcOptions:
     """What a translation unit is compiled for.
 
     `fmad` lets a product and a sum round once; without it results are those of the CPU. `fast_compile` gives up
-    speed of the code for speed of the compiler, from version 12.8 on.
+    speed of the code for speed of the compiler, from version 12.8 on. `max_registers` limits those of a thread; 0
+    leaves that to the compiler.
     """
 
     mode: Literal["release", "debug"] = "release"
     fast_math: bool = False
     fmad: bool = True
     fast_compile: bool = False
+    max_registers: int = 0
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -40,6 +42,7 @@ class NvrtcOptions:
             *(("--use_fast_math",) if self.fast_math else ()),
             *(() if self.fmad else ("--fmad=false",)),
             *(("--Ofast-compile=max",) if self.fast_compile else ()),
+            *((f"--maxrregcount={self.max_registers}",) if self.max_registers else ()),
         )
 
 
@@ -95,6 +98,21 @@ def build_cubin(source: str, architecture: str, options: NvrtcOptions = DEFAULT_
     """Return the CUBIN of this source, compiled now or found in the cache. Raises ToolchainError."""
     key = make_cuda_key(source, architecture=architecture, flags=options.flags, version=nvrtc_version())
     return read_object(get_or_build(key, lambda: compile_cubin(source, architecture, options), ".cubin"))
+
+
+def build_image(source: str, capability: int, options: NvrtcOptions = DEFAULT_OPTIONS) -> bytes:
+    """Return code for a device of a compute capability such as 90: a CUBIN, from the cache if it is there.
+
+    For a device that is newer than the compiler it is PTX, which the driver finishes. Raises ToolchainError.
+    """
+    known = sorted(int(name.removeprefix("sm_")) for name in supported_architectures() if name[3:].isdigit())
+    if capability in known:
+        return build_cubin(source, f"sm_{capability}", options)
+    older = [architecture for architecture in known if architecture < capability]
+    if not older:
+        raise ToolchainError(f"NVRTC {'.'.join(map(str, nvrtc_version()))} cannot compile for sm_{capability}")
+    key = make_cuda_key(source, architecture=f"compute_{older[-1]}", flags=options.flags, version=nvrtc_version())
+    return read_object(get_or_build(key, lambda: compile_ptx(source, f"compute_{older[-1]}", options) + b"\0", ".ptx"))
 
 
 def _compile(source: str, architecture: str, options: NvrtcOptions, kind: Literal["CUBIN", "PTX"]) -> bytes:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from typing import Final
 
 from warp._src.emit.callees import hoist_gradient_tests, restored_lines
 from warp._src.emit.cpp import arguments_struct, declare_missing_coordinates, dimensions_of
 from warp._src.emit.cstyle import Body
 from warp._src.emit.options import EmitOptions
-from warp._src.emit.prelude import prelude
+from warp._src.emit.prelude import native_text, own_text, prelude
 from warp._src.emit.records import emit_record_begin
 from warp._src.emit.unit import Unit
 from warp._src.ir.core import Function
+
+_FAULT: Final = re.compile(r"\b(?:wp_raise_\w+|raise_bounds|checked_component)\b")
 
 
 def emit_kernel(function: Function, options: EmitOptions) -> str:
@@ -23,14 +27,27 @@ def emit_kernel(function: Function, options: EmitOptions) -> str:
     unit = Unit(function, replace(options, target="cuda", libm=""))
     run = _run_function(unit, function)
     code = "\n\n".join([*unit.structs.values(), *unit.definitions, arguments_struct(unit, function), run])
-    text = f"namespace wp {{\n\n{code}\n\n}}  // namespace wp\n\n{_entry(options.entry)}"
+    text = f"namespace wp {{\n\n{code}\n\n}}  // namespace wp\n\n{_entry(options)}"
     return restored_lines(f"{prelude(text, frozenset(unit.kinds), '', 'cuda')}\n{text}")
 
 
-def _entry(name: str) -> str:
+def _entry(options: EmitOptions) -> str:
+    bounds = f" __launch_bounds__({', '.join(map(str, options.launch_bounds))})" if options.launch_bounds else ""
     # Arguments in constant memory have an address without being copied.
-    head = f"void {name}(const __grid_constant__ wp_launch launch, const __grid_constant__ wp::arguments args)"
+    parameters = "const __grid_constant__ wp_launch launch, const __grid_constant__ wp::arguments args"
+    head = f"void{bounds} {options.entry}({parameters})"
     return f'extern "C" __global__ {head} {{\n    wp::run(&launch, args);\n}}\n'
+
+
+def transfers_text() -> str:
+    """Give the translation unit of native/transfers.cu."""
+    body = native_text("transfers.cu")
+    return f"{prelude(body, frozenset({'half', 'bfloat16'}), '', 'cuda')}\n{body}"
+
+
+def may_fault(text: str) -> bool:
+    """Tell whether a kernel's own text has checks that can report a fault."""
+    return _FAULT.search(own_text(text)) is not None
 
 
 def _run_function(unit: Unit, function: Function) -> str:

@@ -15,6 +15,7 @@ class EmitOptions:
     `verify_fp` reports results that are not finite. `restrict` names parameters, all of them arrays, whose memory
     no other access overlaps. `specialise` emits small kernels twice, for packed and for strided arrays. `target`
     is the language: C++ for the CPU or CUDA C++, where `libm`, `descending`, `restrict` and `specialise` say nothing.
+    `launch_bounds`, for CUDA, are the most threads of a block and the fewest blocks of a multiprocessor.
     """
 
     libm: str
@@ -25,3 +26,4 @@ class EmitOptions:
     restrict: frozenset[str] = frozenset()
     specialise: bool = True
     target: Literal["cpu", "cuda"] = "cpu"
+    launch_bounds: tuple[int, ...] = ()

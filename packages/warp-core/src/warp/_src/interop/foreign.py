@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from warp._src.array import cuda_interface
 from warp._src.array.array import array
 from warp._src.array.deferred import ArrayDescriptor
-from warp._src.interop.cuda_interface import from_cuda_interface
 from warp._src.interop.dlpack import from_dlpack
 from warp._src.plugin_host import array_adapter
 from warp._src.runtime.device import Device
@@ -31,7 +31,7 @@ def adapt(value: Any, device: Device) -> array | np.ndarray[Any, Any] | None:
     if hasattr(value, "__cuda_array_interface__"):
         if not device.is_cuda:
             raise ArgumentError(f"the array is on device 'cuda', the launch on '{device}'")
-        return from_cuda_interface(value, Any, device)
+        return cuda_interface.read(array, value, Any)
     if hasattr(value, "__array_interface__"):
         return np.asarray(value)
     if hasattr(value, "__dlpack__"):

@@ -16,6 +16,7 @@ from warp._src.array.memory import overlaps_itself
 from warp._src.interop.elements import as_elements
 from warp._src.interop.foreign import adapt, copied
 from warp._src.launch.memory import arrays_in
+from warp._src.runtime.cuda import CudaDevice
 from warp._src.runtime.device import Device, get_device
 from warp._src.types.arrays import ArrayType, IndexedArrayType
 from warp._src.types.scalars import Scalar, bfloat16, bool_, float32, int32, is_scalar, scalar_from
@@ -100,8 +101,7 @@ def _array_packer(label: str, type: ArrayType, is_written: bool) -> Packer:
 def as_array(label: str, type: ArrayType, value: Any, is_written: bool, device: Device) -> array:
     """Wrap a foreign array, or say why an argument does not fit an array parameter."""
     wrapped = _adapted(label, type, value, is_written, device)
-    if wrapped.device is not device:
-        raise ArgumentError(f"{label}: the array is on device '{wrapped.device}', the launch on '{device}'")
+    _check_place(label, wrapped, device)
     if wrapped.dtype is not type.dtype and wrapped is not value:
         wrapped = _with_elements(label, type, wrapped)
     if wrapped.dtype is not type.dtype or wrapped.ndim != type.ndim:
@@ -109,6 +109,18 @@ def as_array(label: str, type: ArrayType, value: Any, is_written: bool, device: 
     if is_written:
         _check_writable(label, wrapped)
     return wrapped
+
+
+def _check_place(label: str, value: Any, device: Device) -> None:
+    """Refuse arrays in memory that kernels on a device cannot access."""
+    place = value.device
+    if place is device:
+        return
+    if isinstance(device, CudaDevice):
+        # Pinned memory is seen by every device, and that of a device by its peers.
+        if (place.is_cpu and value.pinned) or (isinstance(place, CudaDevice) and device.can_access(place)):
+            return
+    raise ArgumentError(f"{label}: the array is on device '{place}', the launch on '{device}'")
 
 
 def _adapted(label: str, type: ArrayType, value: Any, is_written: bool, device: Device) -> array:
@@ -136,7 +148,7 @@ def _with_elements(label: str, type: ArrayType, value: array) -> array:
     element = element_layout(type.dtype)
     if element.scalar != value.element.scalar or not element.shape:
         return value
-    made = array.wrap(as_elements(label, value.numpy(), element), element, value.device)
+    made = array.wrap(as_elements(label, value._values, element), element, value.device)
     made.owner, made.link = value, value.link
     return made
 
@@ -172,8 +184,9 @@ def _is_bfloat16(foreign: Any, dtype: Any) -> bool:
 
 
 def _indexed_packer(label: str, type: IndexedArrayType) -> Packer:
-    def pack(value: Any, _args: list[Any], _number: int, _device: Device) -> bytes:
+    def pack(value: Any, _args: list[Any], _number: int, device: Device) -> bytes:
         if isinstance(value, indexedarray) and value.dtype is type.dtype and value.ndim == type.ndim:
+            _check_place(label, value.data, device)
             descriptor: bytes = value.descriptor()
             return descriptor
         raise ArgumentError(f"{label} is {type_name(type)}, but the argument is {_describe(value)}")

@@ -8,12 +8,13 @@ from copy import copy as shallow_copy
 from typing import Any
 
 from warp._src.array.array import array
+from warp._src.array.contents import use_on
 from warp._src.launch.bind import Binder, DirectionOf, captured, direction
 from warp._src.launch.memory import any_overlap, arrays_in, find_arrays, gradients_disagree
 from warp._src.launch.prepared import Prepared
-from warp._src.launch.program import BackwardEntry, Entry, Kernel, Program, Variant, executor
+from warp._src.launch.program import BackwardEntry, Entry, Kernel, Program, Variant
 from warp._src.recording.recorder import Recordable
-from warp._src.runtime.cpu import pack_launch
+from warp._src.runtime.cuda import CudaDevice
 from warp._src.runtime.device import Device
 from warp._src.runtime.record import LaunchRecord
 from warp.errors import AutogradError
@@ -119,13 +120,23 @@ class LaunchEvent(Recordable):
         backward = self._backward()
         if self._variant.may_alias:
             require_shared_gradients(self.args, self.writes, self.label)
-        run_backward(backward, self.prepared.binder, self.dim, self.args, self.device, self.label, self._record)
+        run_backward(
+            backward,
+            self.prepared.binder,
+            self.dim,
+            self.args,
+            self.device,
+            self.label,
+            self._record,
+            self.block_dim,
+            self.max_blocks,
+        )
 
     def checked(self) -> LaunchEvent:
         """The same launch, compiled so that a number that is not finite raises LaunchError with its line and thread."""
         program = self.prepared.program
         copy = shallow_copy(self)
-        copy.prepared = Prepared(Program(program.kernel, program.types, verify_fp=True))
+        copy.prepared = self.prepared.__class__(program.with_checks(verify_fp=True))
         return copy
 
     def run_tangent(self, direction_of: DirectionOf) -> None:
@@ -142,16 +153,15 @@ class LaunchEvent(Recordable):
         self._run_along(self.prepared.program.adjoint_tangent(self._variant), direction_of, "adjoint's tangent")
 
     def _run_along(self, entry: Entry, direction_of: DirectionOf, what: str) -> None:
-        size = math.prod(self.dim)
-        if size == 0:
+        if math.prod(self.dim) == 0:
             return
         parameters = self.prepared.binder.parameters
         types = self.prepared.program.types
         args = [*self.args, *(direction(a, t, direction_of) for a, t in zip(self.args, types, strict=True))]
         doubled = Binder(self.label, [*parameters, *((f"{name}_dot", type) for name, type in parameters)], frozenset())
         packed = doubled.pack(args, self.device)
-        flags = entry.flags(self.dim, size, self._variant.may_alias)
-        executor().run(entry.address, pack_launch(self.dim), packed, flags, f"{what} of {self.label}")
+        label = f"{what} of {self.label}"
+        entry.run(self.dim, packed, self._variant.may_alias, label, None, self.block_dim, self.max_blocks)
 
     def _backward(self) -> BackwardEntry:
         backward = self.prepared.program.backward(self._variant)
@@ -198,13 +208,17 @@ def run_backward(
     args: Sequence[Any],
     device: Device,
     label: str,
-    record: LaunchRecord | None = None,
+    record: Any = None,
+    block_dim: int = 256,
+    max_blocks: int = 0,
 ) -> None:
     """Run a compiled adjoint over the gradients that the array arguments have now."""
-    size = math.prod(dim)
-    if size == 0:
+    if math.prod(dim) == 0:
         return
-    block = pack_launch(dim) if record is None else pack_launch.__wrapped__(dim, record=record.address)
     gradients = [a.grad for arg in args for a in arrays_in(arg) if a.requires_grad]
-    flags = backward.entry.flags(dim, size, any_overlap(gradients, gradients))
-    executor().run(backward.entry.address, block, binder.pack(list(args), device), flags, f"adjoint of {label}")
+    bound = list(args)
+    packed = binder.pack(bound, device)
+    if isinstance(device, CudaDevice):
+        use_on(device, [*(a for arg in bound for a in arrays_in(arg)), *gradients])
+    is_shared = any_overlap(gradients, gradients)
+    backward.entry.run(dim, packed, is_shared, f"adjoint of {label}", record, block_dim, max_blocks)

@@ -9,11 +9,14 @@ from typing import Any
 
 from warp import config
 from warp._src.array.array import array
+from warp._src.array.contents import duplicate
 from warp._src.launch.bind import as_array, type_of
 from warp._src.launch.event import LaunchEvent, require_shared_gradients, run_backward, signature_of
 from warp._src.launch.memory import overlaps
 from warp._src.launch.prepared import Prepared
+from warp._src.launch.prepared_cuda import CudaPrepared
 from warp._src.launch.program import Kernel, Literal, Program, variant_of
+from warp._src.launch.program_cuda import CudaProgram
 from warp._src.recording.recorder import (
     Recorder,
     caller_location,
@@ -22,7 +25,9 @@ from warp._src.recording.recorder import (
     set_launch_event_factory,
 )
 from warp._src.recording.storage import is_watching
+from warp._src.runtime.cuda import CudaDevice
 from warp._src.runtime.device import Device, get_device
+from warp._src.runtime.stream import ScopedStream, Stream
 from warp._src.types.arrays import ArrayType
 from warp._src.types.signature import type_name
 from warp.errors import ArgumentError, AutogradError, DeviceError
@@ -39,7 +44,7 @@ def launch(
     adj_inputs: Sequence[Any] = (),
     adj_outputs: Sequence[Any] = (),
     device: Any = None,
-    stream: Any = None,  # noqa: ARG001 - for programs that use CUDA
+    stream: Any = None,
     adjoint: bool = False,
     record_tape: bool = True,
     record_cmd: bool = False,
@@ -55,8 +60,8 @@ def launch(
         outputs: The remaining arguments; a matter of style, and of `Tape.visualize`.
         adj_inputs: With `adjoint`, gradient arrays that take the place of those of the inputs; None keeps them.
         adj_outputs: With `adjoint`, incoming gradients of the outputs; they are read, never written.
-        device: Where to run; the current device by default.
-        stream: Accepted for programs that use CUDA; the CPU runs launches in order.
+        device: Where to run; the device of `stream`, else the current device by default.
+        stream: A stream to queue the launch on; the current one of the device by default.
         adjoint: Run the adjoint kernel instead of the kernel.
         record_tape: Whether a current tape records the launch.
         record_cmd: Return a `Launch` for running again, instead of running now.
@@ -70,6 +75,12 @@ def launch(
     """
     if not isinstance(kernel, Kernel):
         raise ArgumentError(f"launch: kernel must be a function decorated with @wp.kernel, got {_name(kernel)}")
+    if stream is not None:
+        with scoped_stream(stream, device):
+            return launch(
+                kernel, dim, inputs, outputs, adj_inputs, adj_outputs, None, None, adjoint, record_tape, record_cmd,
+                max_blocks, block_dim,
+            )  # fmt: skip
     place = get_device(device)
     shape = launch_shape(dim)
     args = require_sequence(inputs, "inputs")
@@ -78,11 +89,12 @@ def launch(
         args += require_sequence(outputs, "outputs")
     if len(args) < kernel.parameter_count:
         args = kernel.complete(args)
-    prepared = prepare(kernel, args)
+    prepared = prepare(kernel, args, place)
     if adjoint:
         _launch_adjoint(
-            prepared, shape, args, require_sequence(adj_inputs, "adj_inputs"), adj_outputs, input_count, place
-        )
+            prepared, shape, args, require_sequence(adj_inputs, "adj_inputs"), adj_outputs, input_count, place,
+            max_blocks, block_dim,
+        )  # fmt: skip
         return None
     if record_cmd:
         prepared.binder.pack(args, place)
@@ -107,19 +119,30 @@ def _execute(
     """Run a launch, note what it wrote, and hand it to the recorder."""
     packed = prepared.binder.pack(args, device)
     if recorder is None:
-        written = prepared.run(dim, args, packed)
+        written = prepared.run(dim, args, packed, block_dim, max_blocks)
         mark_written(written, signature_of(prepared.program, dim, args) if is_watching() else None)
         return
     variant = prepared.variant(dim, args)
-    record = prepared.run_recorded(dim, args, packed, variant)
+    record = prepared.run_recorded(dim, args, packed, variant, block_dim, max_blocks)
     location = _location(sys._getframe(2))
     event = LaunchEvent(prepared, dim, args, input_count, device, location, variant, record, max_blocks, block_dim)
     event.stamp = mark_written(event.writes, event.signature if is_watching() else None)
     recorder.record(event)
 
 
-def prepare(kernel: Kernel, args: Sequence[Any]) -> Prepared:
-    """Give the compiled kernel for arguments. Raises ArgumentError or CompileError."""
+def scoped_stream(stream: Any, device: Any) -> ScopedStream:
+    """Make the stream that a launch was given current. Raises ArgumentError if it is none of the launch's device."""
+    if not isinstance(stream, Stream):
+        raise ArgumentError(f"launch: stream must be a warp.Stream, got {_name(stream)}")
+    if device is not None and get_device(device) is not stream.device:
+        raise ArgumentError(f"launch: the stream belongs to device '{stream.device}', not to '{get_device(device)}'")
+    return ScopedStream(stream, sync_enter=False)
+
+
+def prepare(kernel: Kernel, args: Sequence[Any], device: Device) -> Prepared:
+    """Give the kernel for arguments, compiled for a device. Raises ArgumentError or CompileError."""
+    if isinstance(device, CudaDevice):
+        return _prepare_cuda(kernel, args, device)
     prepared: Prepared | None = kernel.compiled.get(())
     if prepared is not None:
         return prepared
@@ -130,6 +153,18 @@ def prepare(kernel: Kernel, args: Sequence[Any]) -> Prepared:
     found: Prepared | None = kernel.compiled.get(types)
     if found is None:
         found = kernel.compiled.setdefault(types, Prepared(Program(kernel, types)))
+    return found
+
+
+def _prepare_cuda(kernel: Kernel, args: Sequence[Any], device: CudaDevice) -> Prepared:
+    if kernel.is_generic:
+        types = kernel.signature([_argument_type(kernel, number, arg) for number, arg in enumerate(args)])
+    else:
+        types = tuple(type for _, type in kernel.parameters)
+    key = (device.alias, *types)
+    found: CudaPrepared | None = kernel.compiled.get(key)
+    if found is None or found.program.device is not device:
+        found = kernel.compiled[key] = CudaPrepared(CudaProgram(kernel, types, device))
     return found
 
 
@@ -191,6 +226,8 @@ def _launch_adjoint(
     adj_outputs: Sequence[Any],
     input_count: int,
     device: Device,
+    max_blocks: int,
+    block_dim: int,
 ) -> None:
     """Run the adjoint with the given gradient arrays in the place of the arrays' own."""
     prepared.binder.pack(args, device)  # checks, and wraps foreign arrays
@@ -218,7 +255,7 @@ def _launch_adjoint(
         )
     if variant.may_alias:
         require_shared_gradients(bound, prepared.written(bound), key)
-    run_backward(backward, prepared.binder, shape, bound, device, key)
+    run_backward(backward, prepared.binder, shape, bound, device, key, None, block_dim, max_blocks)
 
 
 def _with_gradient(name: str, arg: Any, gradient: Any, is_scratch: bool) -> Any:
@@ -233,8 +270,9 @@ def _with_gradient(name: str, arg: Any, gradient: Any, is_scratch: bool) -> Any:
             f"launch: the adjoint of parameter '{name}' must be {type_name(arg.dtype)} of shape {arg.shape}, "
             f"got {type_name(gradient.dtype)} of shape {gradient.shape}"
         )
-    made: array = array.wrap(arg.numpy(), arg.element, arg.device)
-    made.grad = array(gradient, copy=True) if is_scratch else gradient
+    made: array = array.wrap(arg._values, arg.element, arg.device)
+    made.owner = arg
+    made.grad = duplicate(gradient) if is_scratch else gradient
     return made
 
 
@@ -295,7 +333,11 @@ class Launch:
     set_params_from_ctypes = set_params
 
     def launch(self, stream: Any = None) -> None:
-        """Run the kernel with the arguments as they are now; a current tape records it."""
+        """Run the kernel with the arguments as they are now, on `stream` if given; a current tape records it."""
+        if stream is not None:
+            with scoped_stream(stream, self.device):
+                self.launch()
+            return
         args = list(self.params)
         recorder = current_recorder()
         _execute(
@@ -316,8 +358,8 @@ def _make_event(
 ) -> LaunchEvent:
     """Make the event of a launch that has already run, for `Tape.record_launch`."""
     args = [*inputs, *outputs]
-    prepared = prepare(kernel, args)
     place = get_device(device)
+    prepared = prepare(kernel, args, place)
     prepared.binder.pack(args, place)
     location = caller_location()
     shape = launch_shape(dim)

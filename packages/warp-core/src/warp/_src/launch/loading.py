@@ -11,7 +11,7 @@ from typing import Any
 from warp import config
 from warp._src.launch.launch import prepare
 from warp._src.launch.program import MODULES, Kernel, Module, Variant, clear_cache, executor, get_module
-from warp._src.runtime.device import get_device, get_devices
+from warp._src.runtime.device import Device, get_device, known_devices
 from warp._version import __version__
 from warp.errors import ArgumentError, AutogradError
 
@@ -28,7 +28,7 @@ def init() -> None:
         return
     _State.is_initialized = True
     if config.verbose and not config.quiet:
-        print(f"Warp {__version__}, devices: {', '.join(str(device) for device in get_devices())}")
+        print(f"Warp {__version__}, devices: {', '.join(str(device) for device in known_devices())}")
 
 
 def is_initialized() -> bool:
@@ -53,14 +53,15 @@ def force_load(
     Raises:
         CompileError: A kernel does not compile; the others are compiled all the same.
     """
-    get_device(device)
+    place = get_device(device)
     chosen = list(MODULES.values()) if modules is None else [_module(module) for module in modules]
     kernels = [kernel for module in chosen for kernel in module.kernels if not kernel.is_generic]
     if not kernels:
         return
-    executor()
+    if place.is_cpu:
+        executor()
     with ThreadPoolExecutor(max_workers or os.cpu_count() or 1) as pool:
-        for future in [pool.submit(_load, kernel) for kernel in kernels]:
+        for future in [pool.submit(_load, kernel, place) for kernel in kernels]:
             future.result()
 
 
@@ -79,8 +80,8 @@ def clear_kernel_cache() -> None:
     clear_cache()
 
 
-def _load(kernel: Kernel) -> None:
-    prepared = prepare(kernel, ())
+def _load(kernel: Kernel, device: Device) -> None:
+    prepared = prepare(kernel, (), device)
     if kernel.option("enable_backward"):
         try:
             prepared.program.backward(Variant(False, frozenset({0})))

@@ -9,7 +9,7 @@ from typing import Any
 from warp._src.array.array import array
 from warp._src.launch.bind import Binder
 from warp._src.launch.memory import find_arrays, overlaps
-from warp._src.launch.program import Entry, Program, Root, Variant, executor, variant_of
+from warp._src.launch.program import Entry, Program, RecordedEntry, Root, Variant, executor, variant_of
 from warp._src.recording.recorder import about_to_write
 from warp._src.runtime.cpu import pack_launch
 from warp._src.runtime.record import LaunchRecord
@@ -39,12 +39,14 @@ class Prepared:
         names = [name for name, _ in program.kernel.parameters]
         self.binder = Binder(program.kernel.key, list(zip(names, program.types, strict=True)), written)
 
-    def run(self, dim: tuple[int, ...], args: list[Any], packed: bytes) -> list[Any]:
+    def run(
+        self, dim: tuple[int, ...], args: list[Any], packed: bytes, block_dim: int = 256, max_blocks: int = 0
+    ) -> list[Any]:
         """Run the forward kernel; give the arrays it wrote."""
         if self._lacks_array(args):
-            return self._with_checks().run(dim, args, packed)
+            return self._with_checks().run(dim, args, packed, block_dim, max_blocks)
         written = self.written(args)
-        self._run_entry(self.entry, dim, args, written, packed, None)
+        self._run_entry(self.entry, dim, args, written, packed, None, block_dim, max_blocks)
         return written
 
     def variant(self, dim: tuple[int, ...], args: Sequence[Any]) -> Variant:
@@ -52,19 +54,38 @@ class Prepared:
         return variant_of(dim, overlaps(args, self.written(args)))
 
     def run_recorded(
-        self, dim: tuple[int, ...], args: list[Any], packed: bytes, variant: Variant
-    ) -> LaunchRecord | None:
+        self,
+        dim: tuple[int, ...],
+        args: list[Any],
+        packed: bytes,
+        variant: Variant,
+        block_dim: int = 256,
+        max_blocks: int = 0,
+    ) -> Any:
         """Run the forward kernel for a tape; give what it kept, if its adjoint needs values that it overwrites."""
         if self._lacks_array(args):
-            return self._with_checks().run_recorded(dim, args, packed, variant)
+            return self._with_checks().run_recorded(dim, args, packed, variant, block_dim, max_blocks)
         written = self.written(args)
         about_to_write(written)
         recorded = self.program.recorded(variant)
         if recorded is None:
-            self._run_entry(self.entry, dim, args, written, packed, None)
+            self._run_entry(self.entry, dim, args, written, packed, None, block_dim, max_blocks)
             return None
+        return self._keep(recorded, dim, args, written, packed, block_dim, max_blocks)
+
+    def _keep(
+        self,
+        recorded: RecordedEntry,
+        dim: tuple[int, ...],
+        args: list[Any],
+        written: list[Any],
+        packed: bytes,
+        block_dim: int,
+        max_blocks: int,
+    ) -> Any:
+        """Run the forward kernel that keeps values for its adjoint; give what it kept."""
         record = recorded.make_record(math.prod(dim))
-        self._run_entry(recorded.entry, dim, args, written, packed, record)
+        self._run_entry(recorded.entry, dim, args, written, packed, record, block_dim, max_blocks)
         record.check(self.program.kernel.key)
         return record
 
@@ -76,6 +97,8 @@ class Prepared:
         written: list[Any],
         packed: bytes,
         record: LaunchRecord | None,
+        block_dim: int,  # noqa: ARG002 - for CUDA
+        max_blocks: int,  # noqa: ARG002 - for CUDA
     ) -> None:
         size = dim[0] if len(dim) == 1 else math.prod(dim)
         if not size:
@@ -100,7 +123,7 @@ class Prepared:
     def _with_checks(self) -> Prepared:
         """The same kernel with checked indices: it may take None for an array behind a condition, and only there."""
         if self._guarded is None:
-            self._guarded = Prepared(Program(self.program.kernel, self.program.types, checks_bounds=True))
+            self._guarded = self.__class__(self.program.with_checks(checks_bounds=True))
         return self._guarded
 
     def read(self, args: Sequence[Any]) -> list[Any]:

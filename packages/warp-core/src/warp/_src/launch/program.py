@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import math
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -31,7 +32,7 @@ from warp._src.passes.access import Root as Root
 from warp._src.passes.adjoint import Adjoint
 from warp._src.passes.adjoint_context import Problem
 from warp._src.passes.cost import has_loops, operations_per_item
-from warp._src.runtime.cpu import Executor, LoadedObject, launch_flags
+from warp._src.runtime.cpu import Executor, LoadedObject, launch_flags, pack_launch
 from warp._src.runtime.record import LaunchRecord
 from warp._src.types.struct_type import Type
 from warp.errors import AutogradError
@@ -63,6 +64,22 @@ class Entry:
         object.__setattr__(self, "chunk", max(1, _OPERATIONS_PER_CHUNK // self.operations))
         ordered = tuple(launch_flags(release_gil=releases, ordered=True) for releases in (False, True))
         object.__setattr__(self, "_ordered", ordered)
+
+    def run(
+        self,
+        dim: tuple[int, ...],
+        packed: bytes,
+        may_alias: bool,
+        label: str,
+        record: LaunchRecord | None = None,
+        block_dim: int = 0,  # noqa: ARG002 - for CUDA
+        max_blocks: int = 0,  # noqa: ARG002 - for CUDA
+    ) -> None:
+        """Run all work items of a launch and wait for them. Raises LaunchError if a check failed."""
+        size = math.prod(dim)
+        if size:
+            block = pack_launch(dim) if record is None else pack_launch.__wrapped__(dim, record=record.address)
+            executor().run(self.address, block, packed, self.flags(dim, size, may_alias), label)
 
     def is_small(self, size: int) -> bool:
         """Tell whether a launch is a single chunk, so that it runs on the caller whatever its kind."""
@@ -139,6 +156,10 @@ class Program:
         self._adjoints: dict[Variant, Adjoint] = {}
         self._tangents: dict[Variant | None, Entry] = {}
         self._function: IrFunction | None = None
+
+    def with_checks(self, verify_fp: bool = False, checks_bounds: bool = False) -> Program:
+        """Give the same kernel, compiled so that it checks more."""
+        return Program(self.kernel, self.types, verify_fp, checks_bounds)
 
     @property
     def function(self) -> IrFunction:
@@ -235,6 +256,9 @@ class Program:
             return None  # problems are raised when the gradient is asked for
         summary = pipeline.accesses(adjoint.recorded, may_alias=variant.may_alias)
         entry = self._compile(adjoint.recorded, "wp_forward", summary, must_be_ordered=adjoint.has_stream)
+        return self._make_recorded(entry, adjoint)
+
+    def _make_recorded(self, entry: Entry, adjoint: Adjoint) -> RecordedEntry:
         return RecordedEntry(entry, adjoint.bytes_per_thread, adjoint.has_stream)
 
     def needed(self, variant: Variant) -> frozenset[Root | None]:

@@ -177,6 +177,24 @@ class AccessAnalysis:
     def _same_array(self, left: Root | None, right: Root | None) -> bool:
         return left is None or right is None or left == right or self._may_alias
 
+    def is_met_by_others(self, load: Access, write: Access) -> bool:
+        """Tell whether other threads certainly write elements that a load reads: at a neighbour's index, or one for all."""
+        if load.root is None or load.root != write.root or load.indices is None or write.indices is None:
+            return False
+        if _paths_differ(load.path, write.path) or len(load.indices) != len(write.indices):
+            return False
+        pairs = [(w - r, r) for w, r in zip(write.indices, load.indices, strict=True)]
+        if any(difference.terms for difference, _ in pairs):
+            return False
+        reading = {value for _, read in pairs for value in read.terms}
+        if not all(value in self._threads or self._is_uniform(value) for value in reading):
+            return False
+        is_shifted = any(difference.constant for difference, _ in pairs)
+        apart = {self._threads[value] for value in reading if value in self._threads}
+        if is_shifted:
+            return all(bool(read.terms) for difference, read in pairs if difference.constant)
+        return not self._dimensions <= apart
+
     # -- which loads can be repeated -------------------------------------------------------------------
 
     def _may_overwrite(self, load: Access, write: Access) -> bool:

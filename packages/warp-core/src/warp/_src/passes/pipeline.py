@@ -8,10 +8,12 @@ from warp._src.ir.core import Function
 from warp._src.ir.verify import verify
 from warp._src.passes.access import AccessAnalysis, AccessSummary, mark_hazards
 from warp._src.passes.adjoint import Adjoint, adjoint_of
+from warp._src.passes.adjoint_context import Problem
 from warp._src.passes.adjoint_finish import forget_checkpoints
 from warp._src.passes.gradient_calls import expand_gradients
 from warp._src.passes.induction import rewrite_induction
 from warp._src.passes.inline import inline, inline_all, inline_forward
+from warp._src.passes.races import find_races
 from warp._src.passes.records import RecordLayout, plan_records, thread_positions, with_records
 from warp._src.passes.repeated_loads import merge_repeated_loads
 from warp._src.passes.simplify import simplify
@@ -102,3 +104,8 @@ def _recorded(primal: Function, layout: RecordLayout) -> Function:
 def accesses(function: Function, *, may_alias: bool = False) -> AccessSummary:
     """Summarise what an inlined kernel, forward or backward, does to its arrays."""
     return AccessAnalysis(function, may_alias).summary()
+
+
+def races(function: Function, *, may_alias: bool, dimensions: frozenset[int]) -> tuple[Problem, ...]:
+    """Say what a gradient would have to flow through that only an ordered run of the work items has a value for."""
+    return find_races(_prepared(function, may_alias, dimensions), may_alias, dimensions)

@@ -26,6 +26,7 @@ _CHUNK_SHIFT: Final = 8
 _WORKERS_VARIABLE: Final = "WARP_CPU_WORKERS"
 _LAUNCH: Final = struct.Struct("=q4qiiQQqq")
 _FAULT: Final = struct.Struct("=iiqqqdi36s")
+FAULT_SIZE: Final = _FAULT.size
 _FAULT_TEXT: Final = {
     1: "assertion failed",
     2: "integer division by zero",
@@ -83,7 +84,7 @@ class Executor:
         """
         fault = self.launch(entry, launch_block, args, flags)
         if fault is not None:
-            raise LaunchError(describe_fault(fault, launch_block, label), _FAULT.unpack(fault)[1])
+            raise LaunchError(describe_fault(fault, launch_block, label), fault_line(fault))
 
 
 class LoadedObject:
@@ -106,11 +107,13 @@ class LoadedObject:
 
 
 @lru_cache(maxsize=4096)
-def pack_launch(dim: tuple[int, ...], slots: int = 0, record: int = 0, record_size: int = 0) -> bytes:
+def pack_launch(
+    dim: tuple[int, ...], slots: int = 0, record: int = 0, record_size: int = 0, fault: int = 0
+) -> bytes:
     """Return the launch block for a grid of 1 to 4 dimensions.
 
     `slots` limits the checkpoints per loop (0: as many as the arena holds); `record` is the address of a buffer of
-    `record_size` bytes. Raises ArgumentError for dimensions that are negative, too many or too large.
+    `record_size` bytes, `fault` where a CUDA kernel reports faults. Raises ArgumentError for dimensions that are negative, too many or too large.
     """
     if not 1 <= len(dim) <= MAX_DIMENSIONS:
         raise ArgumentError(f"dim must have 1 to {MAX_DIMENSIONS} dimensions, got {len(dim)}: {dim}")
@@ -122,7 +125,7 @@ def pack_launch(dim: tuple[int, ...], slots: int = 0, record: int = 0, record_si
     if size >= 2**63 or max(dim) >= 2**63:
         raise ArgumentError(f"dim is too large, got {dim}")
     padded = dim + (1,) * (MAX_DIMENSIONS - len(dim))
-    return _LAUNCH.pack(size, *padded, len(dim), 0, 0, record, record_size, slots)
+    return _LAUNCH.pack(size, *padded, len(dim), 0, fault, record, record_size, slots)
 
 
 def launch_flags(
@@ -136,6 +139,11 @@ def launch_flags(
     """
     flags = FLAG_PARALLEL * parallel | FLAG_RELEASE_GIL * release_gil | FLAG_ORDERED * ordered
     return flags | min(max(smallest_chunk, 0), 2**40) << _CHUNK_SHIFT
+
+
+def fault_line(fault: bytes) -> int:
+    """Return the line that a fault record names."""
+    return int(_FAULT.unpack(fault)[1])
 
 
 def describe_fault(fault: bytes, launch_block: bytes, label: str) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar, Token
 from pathlib import Path
+from threading import RLock
 from types import TracebackType
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from warp._src import plugin_host
 from warp.errors import DeviceError
@@ -33,9 +35,22 @@ class Device:
         self.is_uva = False
         self.is_mempool_supported = False
         self.is_mempool_enabled = False
-        self.is_capturing = False
-        self.context: int | None = None
-        """Handle of the CUDA context; None on the CPU."""
+        self.arch = 0
+        """Compute capability of a CUDA device, 90 for 9.0; 0 on the CPU."""
+        self.sm_count = 0
+        """Number of multiprocessors of a CUDA device; 0 on the CPU."""
+        self.default_stream: Any = None
+        """The stream that is current unless another is chosen; made when it is first asked for."""
+
+    @property
+    def context(self) -> int | None:
+        """Return the handle of the CUDA context; None on the CPU."""
+        return None
+
+    @property
+    def is_capturing(self) -> bool:
+        """Say whether a graph is being captured from the device's current stream."""
+        return False
 
     @property
     def total_memory(self) -> int:
@@ -69,7 +84,7 @@ class Device:
         if isinstance(other, Device):
             return self.alias == other.alias
         if isinstance(other, str):
-            return self.alias == other.strip().lower().removesuffix(":0")
+            return self.alias == _normalise(other)
         return NotImplemented
 
 
@@ -79,6 +94,35 @@ DeviceLike: TypeAlias = Device | str | None
 _MEMORY_INFO: Final = Path("/proc/meminfo")
 _DEVICES: Final = {"cpu": Device("cpu", f"{platform.machine()} CPU")}
 _current: Final[ContextVar[Device]] = ContextVar("warp_device", default=_DEVICES["cpu"])
+_lock: Final = RLock()
+
+
+class _Discovery:
+    """How CUDA devices are found, which happens when one is first asked for."""
+
+    find: Callable[[], Sequence[Device]] | None = None
+    is_done = False
+    reason = ""
+
+
+def set_discovery(find: Callable[[], Sequence[Device]]) -> None:
+    """Look for CUDA devices with a function, when they are next asked for; those found before are forgotten."""
+    with _lock:
+        for alias in [alias for alias, device in _DEVICES.items() if device.is_cuda]:
+            del _DEVICES[alias]
+        _Discovery.find, _Discovery.is_done, _Discovery.reason = find, False, ""
+
+
+def _discover() -> None:
+    """Find the CUDA devices. Without a driver there are none; why is part of later messages."""
+    with _lock:
+        if _Discovery.is_done or _Discovery.find is None:
+            return
+        _Discovery.is_done = True
+        try:
+            _DEVICES.update((device.alias, device) for device in _Discovery.find())
+        except DeviceError as error:
+            _Discovery.reason = f"; {error}"
 
 
 class ScopedDevice:
@@ -101,8 +145,8 @@ class ScopedDevice:
 def get_device(ident: object = None) -> Device:
     """Return the device that `ident` stands for.
 
-    `ident` is a Device, a name ("cpu", "cuda", "cuda:1"), None for the current device, or a device object of a
-    framework whose bridge is installed. Raises UnknownDeviceError (a DeviceError and ValueError) if there is none.
+    `ident` is a Device, a name ("cpu", "cuda:1"; "cuda" is the current CUDA device, else the first one), None for the
+    current device, or a device object of a framework whose bridge is installed. Raises UnknownDeviceError (a DeviceError and ValueError) if there is none.
     """
     if ident is None:
         return _current.get()
@@ -111,10 +155,21 @@ def get_device(ident: object = None) -> Device:
     alias = ident if isinstance(ident, str) else plugin_host.device_alias(ident)
     if alias is None:
         raise UnknownDeviceError(f"no device for {ident!r}, of type {type(ident).__qualname__}; {_listing()}")
-    found = _DEVICES.get(_normalise(alias))
+    return _DEVICES.get(alias) or _find(alias)
+
+
+def _find(alias: str) -> Device:
+    name = alias.strip().lower()
+    is_cuda = name.startswith("cuda")
+    if is_cuda:
+        _discover()
+        if name == "cuda" and _current.get().is_cuda:
+            return _current.get()
+    found = _DEVICES.get(_normalise(name))
     if found is None:
-        reason = "CUDA is not available" if alias.strip().lower().startswith("cuda") else "no such device"
-        raise UnknownDeviceError(f"{reason}: {alias!r}; {_listing()}")
+        is_missing = is_cuda and not any(device.is_cuda for device in _DEVICES.values())
+        what, why = ("CUDA is not available", _Discovery.reason) if is_missing else ("no such device", "")
+        raise UnknownDeviceError(f"{what}: {alias!r}; {_listing()}{why}")
     return found
 
 
@@ -125,12 +180,18 @@ def set_device(ident: DeviceLike) -> None:
 
 def get_devices() -> list[Device]:
     """Return all devices, the CPU first."""
+    _discover()
+    return known_devices()
+
+
+def known_devices() -> list[Device]:
+    """Return the devices that somebody has asked for, the CPU first; no driver is looked for."""
     return list(_DEVICES.values())
 
 
 def get_preferred_device() -> Device:
     """Return the first CUDA device, or the CPU if there is none."""
-    return next((device for device in _DEVICES.values() if device.is_cuda), _DEVICES["cpu"])
+    return next((device for device in get_devices() if device.is_cuda), _DEVICES["cpu"])
 
 
 def is_device_available(device: DeviceLike) -> bool:
@@ -159,12 +220,12 @@ def get_cuda_device_count() -> int:
 
 def get_cuda_devices() -> list[Device]:
     """Return the CUDA devices."""
-    return [device for device in _DEVICES.values() if device.is_cuda]
+    return [device for device in get_devices() if device.is_cuda]
 
 
 def _normalise(alias: str) -> str:
     name = alias.strip().lower()
-    return "cpu" if name == "cpu:0" else name
+    return {"cpu:0": "cpu", "cuda": "cuda:0"}.get(name, name)
 
 
 def _listing() -> str:
