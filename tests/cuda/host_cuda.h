@@ -1,5 +1,5 @@
-// The part of CUDA that kernels and headers use, for a C++ compiler: blocks and threads run one after the other. Pasted
-// after the table of the C library and in front of the text of kernels for CUDA. Only the overloads of CUDA itself are
+// The part of CUDA that kernels and headers use, for a C++ compiler: blocks and threads run one after the other, or take
+// turns at barriers if HOST_FIBRES is defined. Pasted after the table of the C library and in front of the text of kernels for CUDA. Only the overloads of CUDA itself are
 // here, so that a call of another type does not compile.
 #define __device__
 #define __global__
@@ -118,6 +118,7 @@ template <class T> static inline T min(T a, T b) { return b < a ? b : a; }
 template <class T> static inline T max(T a, T b) { return a < b ? b : a; }
 
 // Run a kernel over a grid of one-dimensional blocks.
+#ifndef HOST_FIBRES
 #define HOST_LAUNCH(name, kernel, arguments)                                                                            \
     extern "C" __attribute__((visibility("default"))) void name(                                                        \
         unsigned grid, unsigned block, const wp_launch* launch, const void* args) {                                     \
@@ -126,3 +127,68 @@ template <class T> static inline T max(T a, T b) { return a < b ? b : a; }
         for (blockIdx.x = 0; blockIdx.x < grid; ++blockIdx.x)                                                           \
             for (threadIdx.x = 0; threadIdx.x < block; ++threadIdx.x) kernel(*launch, *(const arguments*)args);         \
     }
+#else
+// The threads of a block are fibres: each runs up to the next barrier, then it is the turn of the next one.
+struct host_context {  // the beginning of ucontext_t
+    unsigned long flags;
+    host_context* link;
+    void* stack;
+    int stack_flags;
+    unsigned long stack_size;
+    char rest[8192];
+};
+static struct {
+    int (*get)(host_context*);
+    void (*make)(host_context*, void (*)(), int, ...);
+    int (*swap)(host_context*, const host_context*);
+} host_contexts;
+extern "C" __attribute__((visibility("default"))) void host_bind(void** table) {
+    __builtin_memcpy(&host_contexts, table, sizeof host_contexts);
+}
+static const int HOST_THREADS = 1024, HOST_STACK = 65536;
+static host_context host_scheduler, host_fibres[HOST_THREADS];
+alignas(64) static char host_stacks[HOST_THREADS][HOST_STACK];
+static bool host_is_done[HOST_THREADS];
+
+static inline void __syncthreads() {
+    host_contexts.swap(&host_fibres[threadIdx.x], &host_scheduler);
+}
+static inline void __syncwarp(unsigned = 0xffffffffu) { __syncthreads(); }
+
+static void host_run_block(void (*thread)()) {
+    for (unsigned t = 0; t < blockDim.x; ++t) {
+        host_context& fibre = host_fibres[t];
+        host_contexts.get(&fibre);
+        fibre.link = &host_scheduler;
+        fibre.stack = host_stacks[t];
+        fibre.stack_size = HOST_STACK;
+        host_contexts.make(&fibre, thread, 0);
+        host_is_done[t] = false;
+    }
+    for (bool is_running = true; is_running;) {
+        is_running = false;
+        for (unsigned t = 0; t < blockDim.x; ++t) {
+            if (host_is_done[t]) continue;
+            threadIdx.x = t;
+            host_contexts.swap(&host_scheduler, &host_fibres[t]);
+            is_running = true;
+        }
+    }
+}
+
+#define HOST_LAUNCH(name, kernel, arguments)                                                                            \
+    static const wp_launch* name##_launch;                                                                              \
+    static const arguments* name##_arguments;                                                                           \
+    static void name##_thread() {                                                                                       \
+        kernel(*name##_launch, *name##_arguments);                                                                      \
+        host_is_done[threadIdx.x] = true;                                                                               \
+    }                                                                                                                   \
+    extern "C" __attribute__((visibility("default"))) void name(                                                        \
+        unsigned grid, unsigned block, const wp_launch* launch, const void* args) {                                     \
+        gridDim = {grid, 1, 1};                                                                                         \
+        blockDim = {block, 1, 1};                                                                                       \
+        name##_launch = launch;                                                                                         \
+        name##_arguments = (const arguments*)args;                                                                      \
+        for (blockIdx.x = 0; blockIdx.x < grid; ++blockIdx.x) host_run_block(name##_thread);                            \
+    }
+#endif

@@ -54,7 +54,7 @@ class _Block:
         if size:
             source = wp.array(ptr=self._begin, shape=(size,), dtype=wp.uint8, device=device)
             wp.copy(self._bytes, source, dest_offset=self._place_in(self._bytes), count=size)
-        self._saved = self._bytes.numpy().copy()
+        self._saved = self._bytes.contents.copy()
 
     def view_like(self, member: Any) -> Any:
         """Return the array in the copy that stands for one of the members."""
@@ -65,8 +65,8 @@ class _Block:
         return self._view(self._gradient_bytes, member)
 
     def restore(self) -> None:
-        self._bytes.numpy()[...] = self._saved
-        self._gradient_bytes.numpy()[...] = 0
+        self._bytes.contents.replace(self._saved)
+        self._gradient_bytes.contents.clear()
 
     def _view(self, holder: Any, member: Any) -> Any:
         return wp.array(

@@ -16,7 +16,9 @@ class Components:
 
     def __init__(self, array: RecordedArray) -> None:
         self.shape = tuple(array.shape)
-        self._leaves = list(_float_leaves(array.numpy()))
+        self._array = array
+        self._values = array.numpy()
+        self._leaves = list(_float_leaves(self._values))
         ndim = len(self.shape)
         self._widths = [int(np.prod(leaf.shape[ndim:], dtype=int)) for leaf in self._leaves]
         self.per_element = sum(self._widths)
@@ -40,6 +42,8 @@ class Components:
         """Write one number and return what was stored, which is rounded to the array's type."""
         leaf, place = self._find(number)
         leaf[place] = value
+        if not self._array.device.is_cpu:
+            self._array.contents.replace(self._values)  # what NumPy sees is a copy
         return float(leaf[place])
 
     def spacing(self, number: int) -> float:
@@ -80,7 +84,7 @@ class Components:
 
 def has_floats(array: RecordedArray) -> bool:
     """Say whether an array holds floating-point numbers."""
-    return next(_float_leaves(array.numpy()), None) is not None
+    return next(_float_leaves(np.empty(0, array.contents.dtype)), None) is not None
 
 
 def _float_leaves(values: NDArray[Any]) -> Iterator[NDArray[Any]]:

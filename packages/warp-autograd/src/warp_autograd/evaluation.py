@@ -153,7 +153,7 @@ class FunctionEvaluation(Evaluation):
         self.outputs = []
         self._results: list[Any] = []
         arrays = [array for value in (*inputs, *(outputs or ())) for array in arrays_in(value)]
-        self._values = [(array.numpy(), array.numpy().copy()) for array in arrays]
+        self._kept = [(array, array.contents.copy()) for array in arrays]
         self._gradients: dict[int, tuple[Any, Any]] = {}
         self._keep_gradients(arrays)
 
@@ -166,10 +166,10 @@ class FunctionEvaluation(Evaluation):
 
     def restore(self) -> None:
         """Return to the initial values and to gradients of zero."""
-        for values, saved in self._values:
-            values[...] = saved
-        for gradient, saved in self._gradients.values():
-            gradient[...] = np.zeros_like(saved)
+        for array, saved in self._kept:
+            array.contents.replace(saved)
+        for gradient, _ in self._gradients.values():
+            gradient.contents.clear()
 
     def call(self) -> None:
         """Run on the arguments as they are."""
@@ -189,8 +189,8 @@ class FunctionEvaluation(Evaluation):
         """Run from the initial state and return the tape."""
         tape = super().record()
         self._keep_gradients(tape.gradients)
-        for gradient, saved in self._gradients.values():
-            gradient[...] = np.zeros_like(saved)
+        for gradient, _ in self._gradients.values():
+            gradient.contents.clear()
         return tape
 
     @contextmanager
@@ -199,8 +199,8 @@ class FunctionEvaluation(Evaluation):
         try:
             yield
         finally:
-            for values, saved in (*self._values, *self._gradients.values()):
-                values[...] = saved
+            for array, saved in (*self._kept, *self._gradients.values()):
+                array.contents.replace(saved)
 
     def _result_names(self) -> list[str]:
         return [f"output_{number}" for number in range(len(self._results))]
@@ -208,8 +208,7 @@ class FunctionEvaluation(Evaluation):
     def _keep_gradients(self, arrays: Any) -> None:
         for array in arrays:
             if array.requires_grad and id(array) not in self._gradients:
-                gradient = array.grad.numpy()
-                self._gradients[id(array)] = (gradient, gradient.copy())
+                self._gradients[id(array)] = (array.grad, array.grad.contents.copy())
 
 
 def is_active(array: Any) -> bool:

@@ -28,7 +28,7 @@ class Directions:
         storage = storage_of(array)
         if storage not in self._blocks:
             size = storage.end - storage.begin
-            self._blocks[storage] = (storage.begin, size, np.zeros(size, np.uint8), np.zeros(size, np.uint8))
+            self._blocks[storage] = (storage.begin, size, *(wp.zeros(size, wp.uint8, array.device) for _ in range(2)))
         begin, size, values, gradients = self._blocks[storage]
         if storage.begin != begin or storage.end - storage.begin != size:
             raise AutogradError("arrays over the same memory were made while their tangents were followed")
@@ -38,8 +38,14 @@ class Directions:
 
     @staticmethod
     def _view(array: RecordedArray, block: Any, begin: int) -> Any:
-        address = block.ctypes.data + array.ptr - begin
-        return wp.array(ptr=address, dtype=array.dtype, shape=array.shape, strides=array.strides, owner=block)
+        return wp.array(
+            ptr=block.ptr + array.ptr - begin,
+            dtype=array.dtype,
+            shape=array.shape,
+            strides=array.strides,
+            device=array.device,
+            owner=block,
+        )
 
 
 class _ForwardMode:
@@ -50,12 +56,12 @@ class _ForwardMode:
         self._before: list[tuple[RecordedArray, Any]] = []
 
     def about_to_write(self, arrays: Sequence[RecordedArray]) -> None:
-        self._before = [(array, array.numpy().copy()) for array in arrays]
+        self._before = [(array, array.contents.copy()) for array in arrays]
 
     def record(self, event: Recordable) -> None:
         if event.tangent_runs_again:
             for array, values in self._before:
-                array.numpy()[...] = values
+                array.contents.replace(values)
         event.run_tangent(self._directions.of)
 
     def note_foreign_write(self, arrays: Sequence[RecordedArray]) -> None:
@@ -130,7 +136,7 @@ def jvp(
     run = _runner(function, dim, inputs, outputs, device, max_blocks, block_dim)
     with _restored([*inputs, *outputs]), recording(_ForwardMode(directions)):
         results = run()
-        return [wp.array(directions.of(result).numpy(), dtype=result.dtype) for result in results]
+        return [directions.of(result).contents.copy() for result in results]
 
 
 def hvp(
@@ -176,10 +182,7 @@ def hvp(
         arrays = [array if _is_followed(array) else None for array in inputs]
         with _required([array for array in (*arrays, results[0]) if array is not None]):
             tape.backward(results[0])
-        return [
-            None if array is None else wp.array(directions.of(array).grad.numpy(), dtype=array.dtype)
-            for array in arrays
-        ]
+        return [None if array is None else directions.of(array).grad.contents.copy() for array in arrays]
 
 
 def _directions(inputs: Sequence[Any], tangents: Sequence[Any]) -> Directions:
@@ -191,15 +194,15 @@ def _directions(inputs: Sequence[Any], tangents: Sequence[Any]) -> Directions:
             continue
         if not _is_followed(array):
             raise ArgumentError(f"tangents[{number}] must be None: inputs[{number}] is no array of floats")
-        target, values = directions.of(array).numpy(), np.asarray(tangent)
+        target, values = directions.of(array).contents, np.asarray(tangent)
         if values.shape != target.shape:
             raise ArgumentError(f"tangents[{number}] must have the shape {target.shape}, got {values.shape}")
-        target[...] = values
+        target.replace(values.astype(target.dtype))
     return directions
 
 
 def _is_followed(value: Any) -> bool:
-    return isinstance(value, RecordedArray) and value.numpy().dtype.kind == "f"
+    return isinstance(value, RecordedArray) and value.contents.dtype.kind == "f"
 
 
 def _runner(
@@ -235,15 +238,15 @@ def _restored(values: Sequence[Any]) -> Iterator[None]:
     """Leave the values and gradients of arrays as they were."""
     arrays = [value for value in values if isinstance(value, RecordedArray)]
     kept = [
-        (memory, memory.copy())
+        (memory, memory.contents.copy())
         for array in arrays
-        for memory in (array.numpy(), *((array.grad.numpy(),) if array.requires_grad else ()))
+        for memory in (array, *((array.grad,) if array.requires_grad else ()))
     ]
     try:
         yield
     finally:
         for memory, values_before in kept:
-            memory[...] = values_before
+            memory.contents.replace(values_before)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import warp as wp
-from warp.recording import clear, is_overlapping, recording
+from warp.recording import is_overlapping, recording
 from warp_autograd.components import Components
 from warp_autograd.evaluation import Evaluation, Values, make_evaluation, renamed_argument
 from warp_autograd.metadata import FunctionMetadata
@@ -89,13 +89,13 @@ def _rows(tape: Tape, output: Variable, inputs: Sequence[Variable], max_outputs:
         for row in range(limited(count, max_outputs)):
             tape.zero()
             for given in inputs:
-                clear(given.array.grad.numpy())
+                given.array.grad.contents.clear()
             if is_written:
                 place.set(row, 1.0)
                 tape.backward(grads={output.array: seed})
                 place.set(row, 0.0)
             else:
-                clear(output.array.grad.numpy())
+                output.array.grad.contents.clear()
                 Components(output.array.grad).set(row, 1.0)
             for given, matrix in zip(inputs, matrices, strict=True):
                 matrix[row] = Components(given.array.grad).values()

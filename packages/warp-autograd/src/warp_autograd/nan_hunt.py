@@ -97,15 +97,14 @@ def _preserved_gradients(tape: Tape, is_cleared: bool) -> Iterator[None]:
     saved = []
     for gradient in tape.gradients.values():
         if gradient is not None:
-            values = gradient.numpy()
-            saved.append((values, values.copy()))
+            saved.append((gradient, gradient.contents.copy()))
     if is_cleared:
         tape.zero()
     try:
         yield
     finally:
-        for values, kept in saved:
-            values[...] = kept
+        for gradient, kept in saved:
+            gradient.contents.replace(kept)
 
 
 @contextmanager
@@ -132,11 +131,11 @@ def _watched(event: Recordable, number: int) -> Iterator[None]:
 
 @contextmanager
 def _copied_gradients(event: Recordable) -> Iterator[Callable[[], None]]:
-    copies = [(array.grad.numpy(), array.grad.numpy().copy()) for array in event.arrays() if array.grad is not None]
+    copies = [(array.grad, array.grad.contents.copy()) for array in event.arrays() if array.grad is not None]
 
     def put_back() -> None:
         for gradient, kept in copies:
-            gradient[...] = kept
+            gradient.contents.replace(kept)
 
     yield put_back
 

@@ -73,7 +73,7 @@ def check_shared_gradients(entries: Sequence[Entry]) -> None:
 
 def is_differentiable(array: RecordedArray) -> bool:
     """Say whether an array holds floating-point numbers."""
-    dtype = array.numpy().dtype
+    dtype = array.contents.dtype
     return dtype.kind == "f" or dtype.names is not None
 
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
-
-import numpy as np
 
 from warp.recording import RecordedArray
 
@@ -16,19 +13,19 @@ class SavedValues:
 
     __slots__ = ("_place", "_values")
 
-    def __init__(self, place: np.ndarray[Any, Any]) -> None:
+    def __init__(self, place: RecordedArray) -> None:
         self._place = place
-        self._values = place.copy()
+        self._values = place.contents.copy()
 
     @property
     def nbytes(self) -> int:
         """Return the size of the copy."""
-        return int(self._values.nbytes)
+        return int(self._values.capacity)
 
     def swap(self) -> None:
         """Exchange the copy and the contents of the memory."""
-        present = self._place.copy()
-        self._place[...] = self._values
+        present = self._place.contents.copy()
+        self._place.contents.replace(self._values)
         self._values = present
 
 
@@ -40,7 +37,7 @@ class UndoLog:
         self.nbytes = 0
         """Bytes kept in all."""
 
-    def save(self, position: int, place: np.ndarray[Any, Any]) -> None:
+    def save(self, position: int, place: RecordedArray) -> None:
         """Copy a part of memory that the operation at a position is about to overwrite."""
         saved = SavedValues(place)
         self.nbytes += saved.nbytes
@@ -81,9 +78,3 @@ class Rewind:
         """Put everything back."""
         while self._swapped:
             self._swapped.pop().swap()
-
-
-def bytes_of(array: RecordedArray, low: int, high: int) -> np.ndarray[Any, Any]:
-    """Return the memory at the addresses [low, high) of an array without gaps."""
-    whole: np.ndarray[Any, Any] = array.numpy().reshape(-1).view(np.uint8)
-    return whole[low - array.bounds[0] : high - array.bounds[0]]

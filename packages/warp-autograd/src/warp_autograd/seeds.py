@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from warp.errors import ArgumentError
-from warp.recording import RecordedArray, accumulate, clear
+from warp.recording import RecordedArray
 from warp_autograd.entries import Entry
 from warp_autograd.paths import is_differentiable
 
@@ -30,8 +31,7 @@ def collect_seeds(loss: object, grads: object) -> list[Seed]:
 
 def _loss_seed(loss: object) -> Seed:
     array = _expect_array(loss, "loss")
-    values = array.numpy()
-    if values.size != 1:
+    if math.prod(array.contents.shape) != 1:
         raise ArgumentError(
             f"loss must have exactly one element, got shape {array.shape} of {_name(array.dtype)}; "
             "use grads= for the gradients of several"
@@ -41,21 +41,23 @@ def _loss_seed(loss: object) -> Seed:
             f"loss, of {_name(array.dtype)}, has requires_grad=False, so nothing it was computed from has a gradient "
             "through it; make it with requires_grad=True, or pass it in grads="
         )
-    return array, np.ones_like(values)
+    return array, array.contents.filled(1.0)
 
 
 def _given_seed(key: object, gradient: object) -> Seed:
     array = _expect_array(key, "a key of grads")
-    wanted = array.numpy()
+    wanted = array.contents
     if not isinstance(gradient, (RecordedArray, np.ndarray)):
         raise ArgumentError(f"grads: the gradient must be a warp.array, got {type(gradient).__qualname__}")
-    values = gradient if isinstance(gradient, np.ndarray) else gradient.numpy()
+    values = gradient if isinstance(gradient, np.ndarray) else gradient.contents
     if values.shape != wanted.shape or values.dtype != wanted.dtype:
         raise ArgumentError(
             f"grads: an array of shape {array.shape} and dtype {_name(array.dtype)} needs a gradient like it, "
             f"got shape {gradient.shape} and dtype {_name(gradient.dtype)}"
         )
-    return array, np.array(values)
+    seed = wanted.copy()
+    seed.contents.replace(gradient)
+    return array, seed
 
 
 def _expect_array(value: object, name: str) -> RecordedArray:
@@ -115,16 +117,16 @@ class Stash:
                 if not array.requires_grad or array.layout() in seen:
                     continue
                 seen.add(array.layout())
-                gradient = array.grad.numpy()
+                gradient = array.grad
                 # One after the other, so that elements in two overlapping views are taken once.
-                if gradient.dtype.names is not None or gradient.any():
-                    self._taken.append((gradient, gradient.copy()))
-                    clear(gradient)
+                if gradient.contents.may_be_nonzero():
+                    self._taken.append((gradient, gradient.contents.copy()))
+                    gradient.contents.clear()
 
     def give_back(self) -> None:
         """Add what was set aside to the gradients."""
         for gradient, values in self._taken:
-            accumulate(gradient, values)
+            gradient.contents.add(values)
         self._taken.clear()
 
 
@@ -146,16 +148,15 @@ class RetainedGradients:
     def keep(self, index: int) -> None:
         """Copy the gradients that the adjoint of an operation is about to consume."""
         for array in self._wanted.get(index, ()):
-            gradient = array.grad.numpy()
-            self._kept.append((gradient, gradient.copy()))
+            self._kept.append((array.grad, array.grad.contents.copy()))
 
     def give_back(self) -> None:
         """Put the copies back; where views overlap, the last writer's counts."""
         for gradient, values in reversed(self._kept):
-            gradient[...] = values
+            gradient.contents.replace(values)
 
 
 def plant(seeds: Iterable[Seed]) -> None:
     """Add the seeds to the gradients of their arrays."""
     for array, values in seeds:
-        accumulate(array.grad.numpy(), values)
+        array.grad.contents.add(values)

@@ -8,6 +8,7 @@ be overwritten is copied, once for all of them.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from warp.recording import (
 )
 from warp_autograd.address_index import AddressIndex
 from warp_autograd.entries import Operations
-from warp_autograd.saved import UndoLog, bytes_of
+from warp_autograd.saved import UndoLog
 
 
 @dataclass(eq=False, slots=True)
@@ -135,8 +136,9 @@ class Snapshots:
     def _save(self, array: RecordedArray, touched: Sequence[Range]) -> None:
         low, high = array.bounds
         spans = _merge((max(low, item.low), min(high, item.high)) for item in touched)
-        places = [bytes_of(array, *span) for span in spans] if array.is_contiguous else [array.numpy()]
-        self._check_limit(sum(place.nbytes for place in places), array, touched[0])
+        places = [array.contents.bytes_between(*span) for span in spans] if array.is_contiguous else [array]
+        nbytes = sum(math.prod(place.contents.shape) * place.contents.dtype.itemsize for place in places)
+        self._check_limit(nbytes, array, touched[0])
         position = len(self._operations)
         for place in places:
             self.undo.save(position, place)

@@ -15,7 +15,6 @@ from warp.errors import ArgumentError, AutogradError, WarpWarning
 from warp.recording import (
     Recordable,
     RecordedArray,
-    clear,
     current_recorder,
     make_launch_event,
     next_stamp,
@@ -326,7 +325,7 @@ class Tape:
         for array in self._arrays():
             gradient = self.get_adjoint(array)
             if gradient is not None:
-                clear(gradient.numpy())
+                gradient.contents.clear()
 
     def reset(self) -> None:
         """Zero the gradients, then forget all operations and scopes and release the arrays."""

@@ -93,13 +93,13 @@ class LoopEvent(Recordable):
     def run_adjoint(self) -> None:
         """Run the adjoints of all steps on the gradients that the arrays have now."""
         arrays = (*self._loop.state, *self._written)
-        contents = [array.numpy().copy() for array in arrays]
+        contents = [array.contents.copy() for array in arrays]
         try:
             with replaying(arrays):
                 self._loop.run_backward()
         finally:
             for array, values in zip(arrays, contents, strict=True):
-                array.numpy()[...] = values
+                array.contents.replace(values)
 
 
 class _Loop:
@@ -126,7 +126,7 @@ class _Loop:
                 self._kept.pop()
             position, values = self._kept[-1]
             for array, kept in zip(self.state, values, strict=True):
-                array.numpy()[...] = kept
+                array.contents.replace(kept)
             mark_written(self.state)
             self._advance(position, k)
             with Tape() as tape:
@@ -146,7 +146,7 @@ class _Loop:
                 self._keep(position)
 
     def _keep(self, position: int) -> None:
-        self._kept.append((position, [array.numpy().copy() for array in self.state]))
+        self._kept.append((position, [array.contents.copy() for array in self.state]))
 
 
 def next_distance(length: int, free: int) -> int:

@@ -8,8 +8,6 @@ versions every write raises.
 
 from __future__ import annotations
 
-from warp._src.recording.accumulate import accumulate as accumulate
-from warp._src.recording.accumulate import clear as clear
 from warp._src.recording.ranges import Layout as Layout
 from warp._src.recording.ranges import is_touching as is_touching
 from warp._src.recording.recorder import LaunchEventFactory as LaunchEventFactory
@@ -22,6 +20,7 @@ from warp._src.recording.recorder import make_launch_event as make_launch_event
 from warp._src.recording.recorder import mark_written as mark_written
 from warp._src.recording.recorder import recording as recording
 from warp._src.recording.recorder import set_launch_event_factory as set_launch_event_factory
+from warp._src.recording.storage import ArrayContents as ArrayContents
 from warp._src.recording.storage import RecordedArray as RecordedArray
 from warp._src.recording.storage import RunTable as RunTable
 from warp._src.recording.storage import Storage as Storage

@@ -54,7 +54,10 @@ WP_FN void move_word(char* target, const char* source, int64 word) {
 }
 
 template <class T> WP_FN void add_number(char* target, const char* source, int64 number) {
-    ((T*)target)[number] = (T)(((T*)target)[number] + ((const T*)source)[number]);
+    T& sum = ((T*)target)[number];
+    const T term = ((const T*)source)[number];
+    if constexpr (is_half<T>) sum = T((float)sum + (float)term);
+    else sum += term;
 }
 
 }  // namespace wp

@@ -271,9 +271,7 @@ class array(ArrayCore):  # noqa: N801 - the name users know
             values = self._values.reshape(wanted + inner)
         else:
             strides = steps + self.element.strides
-            values = values_at(
-                self.ptr, wanted + inner, strides, self.element.scalar, self._values, self.is_readonly
-            )
+            values = values_at(self.ptr, wanted + inner, strides, self.element.scalar, self._values, self.is_readonly)
         return self._view(values, self.element, lambda source: source.reshape(wanted))
 
     def flatten(self) -> array:

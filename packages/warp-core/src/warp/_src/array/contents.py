@@ -3,21 +3,76 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from warp._src.array.elements import ElementLayout
+from warp._src.array.elements import ElementLayout, element_layout
 from warp._src.array.memory import Values, address_of
 from warp._src.runtime import transfers
 from warp._src.runtime.cuda import CudaDevice, DeviceMemory
 from warp._src.runtime.stream import Stream, get_stream
-from warp._src.types.scalars import bfloat16
+from warp._src.types.scalars import bfloat16, uint8
 from warp._src.types.struct_type import StructType
 from warp.errors import ArgumentError, DeviceError
 
 if TYPE_CHECKING:
     from warp._src.array.array import array
+
+_BYTE: Final = element_layout(uint8)
+
+
+class Contents:
+    """What an array holds, on the host or on a device, for those who keep, compare and put back values."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, of: array) -> None:
+        self._array = of
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Return NumPy's type of the scalars in an element."""
+        return self._array.element.scalar
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Return the shape with the dimensions that elements add."""
+        return self._array.shape + self._array.element.shape
+
+    def copy(self) -> array:
+        """Return an array without gaps and without gradient that holds the same, on the same device."""
+        return duplicate(self._array)
+
+    def replace(self, values: array | Values) -> None:
+        """Take the values of an array or NumPy array of the same shape and type."""
+        replace(self._array, values)
+
+    def clear(self) -> None:
+        """Set every component to zero."""
+        clear_part(Part(self._array))
+
+    def add(self, values: array) -> None:
+        """Add the floating-point components of an array of the same shape, type and device."""
+        add_part(Part(self._array), Part(values))
+
+    def filled(self, value: float) -> array:
+        """Return an array of the same shape and type on the same device, with every number set to a value."""
+        made = self._array.new(self._array.shape, self._array.element, self._array.device, False)
+        fill_part(Part(made), np.full((), value, self.dtype) if self.dtype.names is None else np.ones((), self.dtype))
+        return made
+
+    def may_be_nonzero(self) -> bool:
+        """Say whether a component could be other than zero; on a device nobody waits to find out."""
+        values = self._array._values
+        return self._array.device.is_cuda or values.dtype.names is not None or bool(values.any())
+
+    def bytes_between(self, low: int, high: int) -> array:
+        """Return the memory at the addresses [low, high) as an array of bytes, which keeps the array alive."""
+        whole = self._array
+        seen = whole.at(low, (high - low,), None, _BYTE, whole.device, whole, whole.is_readonly)
+        seen.owner = whole.owner if whole.device.is_cuda else whole
+        return seen
 
 
 class Part(NamedTuple):
@@ -151,22 +206,6 @@ def replace(target: array, new: array | Values) -> None:
         copy_part(Part(target), Part(new))
 
 
-def clear(target: array) -> None:
-    """Set every component to zero."""
-    clear_part(Part(target))
-
-
-def accumulate(target: array, values: array) -> None:
-    """Add the floating-point components of one array to those of another of the same shape and device."""
-    add_part(Part(target), Part(values))
-
-
-def may_hold_nonzero(target: array) -> bool:
-    """Say whether a component could be other than zero; on a device that is not looked at."""
-    values = target._values
-    return target.device.is_cuda or values.dtype.names is not None or bool(values.any())
-
-
 # ---------------------------------------------------------------------- parts
 
 
@@ -242,7 +281,11 @@ def _copy_pinned(device: CudaDevice, target: Part, source: Part) -> None:
 def _copy_across(there: CudaDevice, here: CudaDevice, target: Part, source: Part) -> None:
     """Copy from one device to another, after what came before on both and before what comes next."""
     packed = source if source.array.is_contiguous else Part(taken(source))
-    to = target if target.array.is_contiguous else Part(target.array.new((target.size,), target.array.element, there, False))
+    to = (
+        target
+        if target.array.is_contiguous
+        else Part(target.array.new((target.size,), target.array.element, there, False))
+    )
     reader, writer = use_on(here, (packed.array,)), use_on(there, (to.array,))
     writer.wait_stream(reader)
     with there.active():

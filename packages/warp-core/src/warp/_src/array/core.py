@@ -7,6 +7,7 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
+from warp._src.array.contents import Contents
 from warp._src.array.elements import ElementLayout, contiguous_strides
 from warp._src.array.memory import Values, allocate, allocate_strided, allocation_of, reach, span, values_at
 from warp._src.recording.ranges import Layout
@@ -289,6 +290,11 @@ class ArrayCore:
         self._grad = grad
         self._grad_source = source
         self._descriptor = None
+
+    @property
+    def contents(self) -> Contents:
+        """Return access to the values, wherever they are, without a trace on tapes."""
+        return Contents(cast("array", self))
 
     @property
     def capacity(self) -> int:

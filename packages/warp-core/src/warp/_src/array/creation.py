@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from warp._src.array.array import array
+from warp._src.array.contents import Part, fill_part
 from warp._src.array.elements import (
     ElementLayout,
     dtype_of_value,
@@ -15,7 +16,6 @@ from warp._src.array.elements import (
     normalise_shape,
     numpy_element,
 )
-from warp._src.array.contents import Part, fill_part
 from warp._src.runtime.device import get_device
 from warp.errors import ArgumentError
 

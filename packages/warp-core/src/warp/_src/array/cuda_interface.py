@@ -76,7 +76,9 @@ def _element(scalar: np.dtype[Any], dtype: Any) -> ElementLayout:
     is_integer_view = {element.scalar.kind, scalar.kind} <= set("iubV") and element.scalar.itemsize == scalar.itemsize
     if element.scalar != scalar and not is_integer_view:
         name = element.dtype.name
-        raise ArgumentError(f"{_FUNCTION}: dtype={name} does not fit elements of type {scalar}; they would be converted")
+        raise ArgumentError(
+            f"{_FUNCTION}: dtype={name} does not fit elements of type {scalar}; they would be converted"
+        )
     return element
 
 

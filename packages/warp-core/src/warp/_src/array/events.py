@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warp._src.array.contents import Part, add_part, clear, clear_part, copy_part, taken
+from warp._src.array.contents import Part, add_part, clear_part, copy_part, taken
 from warp._src.recording.recorder import DirectionOf, Recordable, caller_location, current_recorder
 
 if TYPE_CHECKING:
@@ -70,13 +70,13 @@ class FillEvent(Recordable):
         """Clear the gradient."""
         gradient = self.writes[0].grad
         if gradient is not None:
-            clear(gradient)
+            gradient.contents.clear()
 
     def run_tangent(self, direction_of: DirectionOf) -> None:
         """Clear the tangents."""
-        clear(direction_of(self.writes[0]))
+        direction_of(self.writes[0]).contents.clear()
 
     def run_adjoint_tangent(self, direction_of: DirectionOf) -> None:
         """Clear the gradient and that of the direction."""
         self.run_adjoint()
-        clear(direction_of(self.writes[0]).grad)
+        direction_of(self.writes[0]).grad.contents.clear()

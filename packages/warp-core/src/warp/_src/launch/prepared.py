@@ -97,8 +97,8 @@ class Prepared:
         written: list[Any],
         packed: bytes,
         record: LaunchRecord | None,
-        block_dim: int,  # noqa: ARG002 - for CUDA
-        max_blocks: int,  # noqa: ARG002 - for CUDA
+        block_dim: int,
+        max_blocks: int,
     ) -> None:
         size = dim[0] if len(dim) == 1 else math.prod(dim)
         if not size:

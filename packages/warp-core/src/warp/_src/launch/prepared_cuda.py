@@ -94,4 +94,3 @@ def _memory_of(args: list[Any]) -> list[Any]:
     """The arrays of arguments, and their gradients."""
     arrays = [found for arg in args for found in arrays_in(arg)]
     return [*arrays, *(found.grad for found in arrays if found.requires_grad)]
-

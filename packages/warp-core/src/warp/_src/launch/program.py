@@ -72,8 +72,8 @@ class Entry:
         may_alias: bool,
         label: str,
         record: LaunchRecord | None = None,
-        block_dim: int = 0,  # noqa: ARG002 - for CUDA
-        max_blocks: int = 0,  # noqa: ARG002 - for CUDA
+        block_dim: int = 0,
+        max_blocks: int = 0,
     ) -> None:
         """Run all work items of a launch and wait for them. Raises LaunchError if a check failed."""
         size = math.prod(dim)

@@ -47,7 +47,7 @@ class CudaEntry:
         self,
         dim: tuple[int, ...],
         packed: bytes,
-        may_alias: bool,  # noqa: ARG002 - for the CPU
+        may_alias: bool,
         label: str,
         record: Any = None,
         block_dim: int = 256,

@@ -26,7 +26,12 @@ def find_races(function: Function, may_alias: bool, dimensions: frozenset[int]) 
     found = {}
     for access in analysis.accesses:
         op = access.op
-        if access.space is not Space.PRIMAL or not isinstance(op, Load) or not _is_float(op) or op.results[0] not in used:
+        if (
+            access.space is not Space.PRIMAL
+            or not isinstance(op, Load)
+            or not _is_float(op)
+            or op.results[0] not in used
+        ):
             continue
         for text in _reasons(access, analysis):
             found[op.loc.line] = Problem(op.loc, f"{text}: {_ADVICE}")

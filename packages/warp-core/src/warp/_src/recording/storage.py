@@ -17,6 +17,30 @@ from typing import Any, Final, Protocol, runtime_checkable
 from warp._src.recording.ranges import Layout, WriteLog, is_touching
 
 
+class ArrayContents(Protocol):
+    """What an array holds, on the host or on a device; reading and writing it leaves no trace on tapes."""
+
+    @property
+    def dtype(self) -> Any: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def copy(self) -> Any: ...
+
+    def replace(self, values: Any) -> None: ...
+
+    def clear(self) -> None: ...
+
+    def add(self, values: Any) -> None: ...
+
+    def filled(self, value: float) -> Any: ...
+
+    def may_be_nonzero(self) -> bool: ...
+
+    def bytes_between(self, low: int, high: int) -> Any: ...
+
+
 @runtime_checkable
 class RecordedArray(Protocol):
     """What the recording layer needs of an array; `warp.array` has it.
@@ -64,6 +88,9 @@ class RecordedArray(Protocol):
     def note_foreign_writes(self) -> None: ...
 
     def numpy(self) -> Any: ...
+
+    @property
+    def contents(self) -> ArrayContents: ...
 
 
 class Storage:

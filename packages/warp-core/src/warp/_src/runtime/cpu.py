@@ -107,9 +107,7 @@ class LoadedObject:
 
 
 @lru_cache(maxsize=4096)
-def pack_launch(
-    dim: tuple[int, ...], slots: int = 0, record: int = 0, record_size: int = 0, fault: int = 0
-) -> bytes:
+def pack_launch(dim: tuple[int, ...], slots: int = 0, record: int = 0, record_size: int = 0, fault: int = 0) -> bytes:
     """Return the launch block for a grid of 1 to 4 dimensions.
 
     `slots` limits the checkpoints per loop (0: as many as the arena holds); `record` is the address of a buffer of

@@ -14,6 +14,7 @@ from warp._src.runtime.driver import CAPTURE_RELAXED, CudaDriver, Driver
 from warp._src.runtime.faults import FaultLog
 from warp.errors import DeviceError
 
+
 class StreamLike(Protocol):
     """The part of a stream that memory needs."""
 
@@ -243,7 +244,6 @@ class PinnedMemory:
             self.address = device.driver.allocate_host(size)
         self.size = size
         weakref.finalize(self, _free_pinned, device, self.address).atexit = False
-
 
     def clear(self) -> None:
         """Set every byte to zero."""

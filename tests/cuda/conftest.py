@@ -1,0 +1,25 @@
+"""Stand-ins of CUDA devices."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+from tests.cuda.fake_driver import FakeDriver
+from tests.cuda.hosted import compile_hosted
+
+from warp._src.runtime import cuda
+from warp._src.runtime.driver import CudaDriver
+
+
+@pytest.fixture
+def driver() -> Iterator[FakeDriver]:
+    """Two stand-in devices, for one test; what they would have forgiven fails the test."""
+    made = FakeDriver(devices=2)
+    cuda.use_driver(lambda: made, compile_hosted)
+    yield made
+    gc.collect()
+    made.run_all()
+    cuda.use_driver(CudaDriver)
+    assert made.violations == []
