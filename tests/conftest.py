@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import importlib
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
+from typing import Any
 
 import hypothesis
 import pytest
@@ -19,6 +23,11 @@ hypothesis.settings.register_profile("campaign", max_examples=20_000, deadline=N
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--on`: where tests run that do not say so."""
+    parser.addoption("--on", default="cpu", help='the device of the tests: "cpu", "cuda", or "stand-in" for tests/cuda')
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Give the run an empty kernel cache; worker processes inherit the one of the process that started them."""
     if not hasattr(config, "workerinput"):
@@ -29,3 +38,38 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Remove the run's kernel cache."""
     if not hasattr(config, "workerinput"):
         shutil.rmtree(os.environ[_CACHE_VARIABLE], ignore_errors=True)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out, on other devices, what is about the CPU."""
+    if config.getoption("--on") != "cpu":
+        chosen = [item for item in items if item.get_closest_marker("cpu") is None]
+        config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+        items[:] = chosen
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _stand_in(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Make the device that `--on` names current; gives the driver if it is a stand-in."""
+    where = request.config.getoption("--on")
+    if where == "cpu":
+        yield None
+        return
+    driver = importlib.import_module("tests.cuda.fake_driver").install() if where == "stand-in" else None
+    warp = importlib.import_module("warp")
+    warp.config.verify_cuda = True
+    warp.set_device("cuda:0")
+    yield driver
+    warp.set_device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def _on_device(_stand_in: Any) -> Iterator[None]:
+    """Let a test fail if its stand-in device has seen something go wrong."""
+    yield
+    if _stand_in is not None:
+        gc.collect()
+        _stand_in.run_all()
+        violations = list(_stand_in.violations)
+        _stand_in.violations.clear()
+        assert violations == []

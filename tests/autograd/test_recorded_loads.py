@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -220,12 +220,32 @@ def on_two_arrays(kernel: wp.Kernel) -> Callable[[wp.array, wp.array], list[wp.a
     return run
 
 
-@pytest.mark.parametrize("kernel", ON_TWO_ARRAYS, ids=lambda kernel: kernel.key)
+RACES = (
+    swapped_with_next,
+    two_writers,
+    nested_scratch,
+    counters,
+    tickets,
+    sums,
+    exchanges,
+    swaps_if_equal,
+    claims,
+    extremes,
+    by_function,
+)
+"""Kernels whose work items meet: they have a gradient where they run in order."""
+
+
+def in_order(kernels: Iterable[wp.Kernel]) -> list[Any]:
+    return [pytest.param(k, marks=pytest.mark.cpu if k in RACES else (), id=k.key) for k in kernels]
+
+
+@pytest.mark.parametrize("kernel", in_order(ON_TWO_ARRAYS))
 def test_overwritten_values(kernel: wp.Kernel) -> None:
     check_gradients(on_two_arrays(kernel), np.abs(X) if kernel is newton else X, Y)
 
 
-@pytest.mark.parametrize("kernel", [product, own_product, swapped_with_next, exchanges, tickets], ids=lambda k: k.key)
+@pytest.mark.parametrize("kernel", in_order([product, own_product, swapped_with_next, exchanges, tickets]))
 def test_several_launches_in_a_row(kernel: wp.Kernel) -> None:
     """Each launch overwrites what the one before needs, and keeps a record of its own."""
 
@@ -240,11 +260,12 @@ def test_several_launches_in_a_row(kernel: wp.Kernel) -> None:
 # -- overlapping arguments -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kernel", [product, own_product, squared_twice, swapped, powers, sums], ids=lambda k: k.key)
+@pytest.mark.parametrize("kernel", in_order([product, own_product, squared_twice, swapped, powers, sums]))
 def test_an_array_passed_twice(kernel: wp.Kernel) -> None:
     check_gradients(lambda x: on_two_arrays(kernel)(x, x)[:1], X)
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("kernel", [product, own_product, squared_twice, swapped, powers, tickets], ids=lambda k: k.key)
 def test_overlapping_views(kernel: wp.Kernel) -> None:
     def run(x: wp.array) -> wp.array:
@@ -301,7 +322,11 @@ def highest_then_scaled(x: Floats, best: Floats):
         best[0] = Float(0.0)
 
 
-@pytest.mark.parametrize("kernel", [highest, highest_then_scaled], ids=lambda kernel: kernel.key)
+@pytest.mark.parametrize(
+    "kernel",
+    [highest, pytest.param(highest_then_scaled, marks=pytest.mark.cpu)],
+    ids=["highest", "highest_then_scaled"],
+)
 @pytest.mark.parametrize("start", [0.0, 0.9])
 def test_a_tie_has_exactly_one_winner(kernel: wp.Kernel, start: float) -> None:
     x = wp.array([0.5, 0.9, 0.1, 0.9, 0.9], dtype=wp.float64, requires_grad=True)
@@ -417,6 +442,7 @@ def kept_bytes(kernel: wp.Kernel, *others: wp.array) -> list[int]:
     return kept.bytes
 
 
+@pytest.mark.cpu
 def test_memory_of_a_launch() -> None:
     n = wp.array([3, 0, 2, 5, 1, 4], dtype=wp.int32)
     assert kept_bytes(doubled) == [0]

@@ -172,6 +172,7 @@ def test_launch_without_recording() -> None:
     np.testing.assert_array_equal(x.grad.numpy(), [4.0])
 
 
+@pytest.mark.cpu
 def test_recorded_functions_run_in_reverse_order() -> None:
     order = []
     x, y, z = floats([2.0]), zeros(1), zeros(1)
@@ -197,7 +198,7 @@ def test_record_launch_by_hand() -> None:
     x, y = floats([3.0]), zeros(1)
     wp.launch(square, dim=1, inputs=[x], outputs=[y])
     tape = wp.Tape()
-    tape.record_launch(square, 1, 0, [x], [y], wp.get_device("cpu"))
+    tape.record_launch(square, 1, 0, [x], [y], wp.get_device())
     tape.backward(y)
     np.testing.assert_array_equal(x.grad.numpy(), [6.0])
 

@@ -6,8 +6,7 @@ import gc
 from collections.abc import Iterator
 
 import pytest
-from tests.cuda.fake_driver import FakeDriver
-from tests.cuda.hosted import compile_hosted
+from tests.cuda.fake_driver import FakeDriver, install
 
 from warp._src.runtime import cuda
 from warp._src.runtime.driver import CudaDriver
@@ -16,8 +15,7 @@ from warp._src.runtime.driver import CudaDriver
 @pytest.fixture
 def driver() -> Iterator[FakeDriver]:
     """Two stand-in devices, for one test; what they would have forgiven fails the test."""
-    made = FakeDriver(devices=2)
-    cuda.use_driver(lambda: made, compile_hosted)
+    made = install()
     yield made
     gc.collect()
     made.run_all()

@@ -15,8 +15,9 @@ from typing import Any
 
 from tests.cuda.fake_memory import Arena
 from tests.cuda.fake_streams import Event, Executable, Graph, Operation, Stream
-from tests.cuda.hosted import load_hosted
+from tests.cuda.hosted import compile_hosted, load_hosted
 
+from warp._src.runtime import cuda
 from warp._src.runtime.driver import CAPTURE_GLOBAL, CAPTURE_RELAXED, driver_error
 
 INVALID_VALUE = (1, "CUDA_ERROR_INVALID_VALUE")
@@ -517,3 +518,10 @@ class FakeDriver:
     @staticmethod
     def _error(name: str, error: tuple[int, str]) -> Exception:
         return driver_error(name, *error, "reported by the stand-in")
+
+
+def install(devices: int = 2) -> FakeDriver:
+    """Put stand-in devices in the place of this machine's."""
+    made = FakeDriver(devices)
+    cuda.use_driver(lambda: made, compile_hosted)
+    return made

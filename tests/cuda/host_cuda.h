@@ -90,6 +90,9 @@ HOST_BINARY(pow)
 HOST_BINARY(atan2)
 HOST_BINARY(fmod)
 HOST_BINARY(hypot)
+typedef unsigned long size_t;
+static inline float fmaxf(float x, float y) { return __builtin_fmaxf(x, y); }
+static inline float fminf(float x, float y) { return __builtin_fminf(x, y); }
 static inline float sqrt(float x) { return __builtin_sqrtf(x); }
 static inline double sqrt(double x) { return __builtin_sqrt(x); }
 static inline float sqrtf(float x) { return __builtin_sqrtf(x); }

@@ -21,6 +21,9 @@ from warp._src.types.tensors import vector
 vec3 = vector(3, float32)
 
 
+pytestmark = pytest.mark.cpu
+
+
 def collatz(builder: Builder, start: Value, steps: Value, last: Value) -> None:
     """Count steps until the value reaches 1, at most 50."""
     (i,) = builder.thread_index(1)

@@ -23,6 +23,9 @@ from warp._src.types.tensors import matrix, quaternion, transformation, vector
 vec3 = vector(3, float32)
 
 
+pytestmark = pytest.mark.cpu
+
+
 @each_compiler
 @pytest.mark.parametrize("step", [1, 3])
 @pytest.mark.parametrize("restrict", [(), ("p1", "p2")])

@@ -11,6 +11,8 @@ from warp._src import build
 from warp._src.build.libm import libm_header
 from warp._src.emit.prelude import prelude
 
+pytestmark = pytest.mark.cpu
+
 FAMILIES = {compiler.family: compiler for compiler in build.available_compilers()}
 EXPORTS = """
 using namespace wp;

@@ -65,6 +65,11 @@ def test_negative_strides() -> None:
     assert y.numpy().tolist() == [6, 4, 2, 0]
     tape.backward(grads={y: wp.array([1.0, 2.0, 3.0, 4.0], dtype=float)})
     assert x.grad.numpy().tolist() == [8, 6, 4, 2]
+
+
+@pytest.mark.cpu
+def test_negative_strides_of_numpy() -> None:
+    y = wp.zeros(4, dtype=float)
     wp.launch(doubled, 4, inputs=[np.arange(4, dtype=np.float32)[::-1], y])
     assert y.numpy().tolist() == [6, 4, 2, 0]
 

@@ -92,6 +92,7 @@ def test_factories_keep_their_captured_values() -> None:
         assert y.numpy()[0] == expected
 
 
+@pytest.mark.cpu
 def test_a_thousand_identical_kernels_share_one_object(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = []
     load = type(executor()).load

@@ -124,6 +124,7 @@ def test_lines_after_a_snippet_are_those_of_the_unit() -> None:
     assert restored_lines(f"a\n{LINE_OF_UNIT}\nb") == 'a\n#line 3 "unit.cpp"\nb'
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("word", ["__shared__ int s[4];", "__syncthreads();", "int t = threadIdx.x;"])
 def test_what_only_cuda_has_never_reaches_the_compiler(word: str) -> None:
     with pytest.raises(UnsupportedSyntaxError, match=r"native function 'native' uses .*, which only CUDA has"):

@@ -16,6 +16,8 @@ from warp._src.build import LIBM
 from warp._src.runtime.cpu import Executor, launch_flags, make_plain_launch, pack_launch
 from warp.errors import ArgumentError, LaunchError, ToolchainError
 
+pytestmark = pytest.mark.cpu
+
 COMPILERS = build.available_compilers()
 KERNELS = """
 WP_EXPORT const int wp_abi = WP_ABI_VERSION;

@@ -68,6 +68,17 @@ def any_overlap(some: Sequence[Any], others: Sequence[Any]) -> bool:
     return False
 
 
+def coincide(args: Sequence[Any]) -> bool:
+    """Tell whether any two arrays among arguments that overlap are views of exactly the same elements."""
+    found = [a for arg in args for a in arrays_in(arg)]
+    pairs = ((a, b) for a, b in itertools.combinations(found, 2) if _share_bytes(a, b))
+    return all(a.layout() == b.layout() for a, b in pairs)
+
+
+def _share_bytes(a: Any, b: Any) -> bool:
+    return bool(max(a.bounds[0], b.bounds[0]) < min(a.bounds[1], b.bounds[1]))
+
+
 def gradients_disagree(args: Sequence[Any], written: Sequence[Any]) -> bool:
     """Tell whether an array that is written shares memory with another that does not share its gradient likewise."""
     wanted = {id(a) for a in written}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from warp._src.array.contents import duplicate, replace, use_on
-from warp._src.launch.memory import arrays_in
+from warp._src.launch.memory import arrays_in, coincide, overlaps
 from warp._src.launch.prepared import Prepared
+from warp._src.launch.program import Variant, variant_of
 from warp._src.launch.program_cuda import CudaProgram
 from warp._src.runtime.stream import get_stream
 from warp.errors import AutogradError
@@ -19,6 +20,11 @@ class CudaPrepared(Prepared):
 
     __slots__ = ()
     program: CudaProgram
+
+    def variant(self, dim: tuple[int, ...], args: Sequence[Any]) -> Variant:
+        """What the adjoint of a launch depends on besides the types."""
+        may_alias = overlaps(args, self.written(args))
+        return variant_of(dim, may_alias, may_alias and coincide(args))
 
     def _run_entry(
         self,

@@ -102,21 +102,23 @@ class Entry:
 class Variant:
     """What the adjoint of a launch depends on besides the types.
 
-    `may_alias`: arrays of different parameters overlap. `dimensions`: those with more than one thread.
+    `may_alias`: arrays of different parameters overlap. `dimensions`: those with more than one thread. `is_same`: those
+    that overlap are one and the same; only CUDA devices ask for that.
     """
 
     may_alias: bool
     dimensions: frozenset[int]
+    is_same: bool = False
 
 
-def variant_of(shape: tuple[int, ...], may_alias: bool) -> Variant:
+def variant_of(shape: tuple[int, ...], may_alias: bool, is_same: bool = False) -> Variant:
     """Give the variant of a launch; launches of a kind share one object."""
-    return _variant(may_alias, tuple([extent > 1 for extent in shape]))
+    return _variant(may_alias, tuple([extent > 1 for extent in shape]), is_same)
 
 
 @cache
-def _variant(may_alias: bool, is_several: tuple[bool, ...]) -> Variant:
-    return Variant(may_alias, frozenset(d for d, several in enumerate(is_several) if several))
+def _variant(may_alias: bool, is_several: tuple[bool, ...], is_same: bool) -> Variant:
+    return Variant(may_alias, frozenset(d for d, several in enumerate(is_several) if several), is_same)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -53,14 +54,13 @@ class CudaEntry:
         block_dim: int = 256,
         max_blocks: int = 0,
     ) -> None:
-        """Queue all work items of a launch on the device's current stream."""
+        """Queue all work items of a launch on the device's current stream; `block_dim` 0 leaves the choice here."""
+        block_dim = block_dim or min(transfers.BLOCK, self.largest_block)
         if not 1 <= block_dim <= self.largest_block:
             raise ArgumentError(f"{label}: block_dim must be 1 to {self.largest_block}, got {block_dim}")
         driver = self.device.driver
         stream = get_stream(self.device)
-        size = 1
-        for extent in dim:
-            size *= extent
+        size = math.prod(dim)
         if not size:
             return
         with self.device.active():
@@ -132,7 +132,12 @@ class CudaProgram(Program):
     def _adjoint(self, variant: Variant) -> Adjoint:
         if variant not in self._adjoints:
             adjoint = super()._adjoint(variant)
-            races = pipeline.races(self.function, may_alias=variant.may_alias, dimensions=variant.dimensions)
+            races = pipeline.races(
+                self.function,
+                may_alias=variant.may_alias,
+                dimensions=variant.dimensions,
+                is_same=variant.is_same,
+            )
             self._adjoints[variant] = replace(adjoint, problems=(*adjoint.problems, *races))
         return self._adjoints[variant]
 

@@ -177,23 +177,37 @@ class AccessAnalysis:
     def _same_array(self, left: Root | None, right: Root | None) -> bool:
         return left is None or right is None or left == right or self._may_alias
 
-    def is_met_by_others(self, load: Access, write: Access) -> bool:
-        """Tell whether other threads certainly write elements that a load reads: at a neighbour's index, or one for all."""
-        if load.root is None or load.root != write.root or load.indices is None or write.indices is None:
+    def may_meet_others(self, load: Access, write: Access, is_same: bool) -> bool:
+        """Tell whether another thread may write an element that a load reads.
+
+        Where both are at the same index, which is not known, it is taken to be that of one thread only. `is_same`:
+        arrays of different parameters that overlap are one and the same.
+        """
+        if load.root != write.root and None not in (load.root, write.root):
+            if not self._may_alias:
+                return False
+            if not is_same:
+                return True
+        if _paths_differ(load.path, write.path):
             return False
-        if _paths_differ(load.path, write.path) or len(load.indices) != len(write.indices):
-            return False
+        indices = getattr(load.op, "indices", None)
+        is_own = indices is not None and indices == getattr(write.op, "indices", None)
+        if load.indices is None or write.indices is None or len(load.indices) != len(write.indices):
+            return not is_own
         pairs = [(w - r, r) for w, r in zip(write.indices, load.indices, strict=True)]
-        if any(difference.terms for difference, _ in pairs):
+        if any(difference.constant and not difference.terms and not self._varies(read) for difference, read in pairs):
             return False
-        reading = {value for _, read in pairs for value in read.terms}
-        if not all(value in self._threads or self._is_uniform(value) for value in reading):
+        equal = [read for difference, read in pairs if not difference.constant and not difference.terms]
+        if len(equal) == len(pairs) and any(self._is_unknown(value) for read in equal for value in read.terms):
             return False
-        is_shifted = any(difference.constant for difference, _ in pairs)
-        apart = {self._threads[value] for value in reading if value in self._threads}
-        if is_shifted:
-            return all(bool(read.terms) for difference, read in pairs if difference.constant)
-        return not self._dimensions <= apart
+        apart = self._thread_positions(tuple(equal))
+        return not self._dimensions <= frozenset(apart)
+
+    def _is_unknown(self, value: Value) -> bool:
+        return not (value in self._threads or self._is_uniform(value) or value in self._iterations)
+
+    def _varies(self, form: Affine) -> bool:
+        return not all(self._is_uniform(value) for value in form.terms)
 
     # -- which loads can be repeated -------------------------------------------------------------------
 

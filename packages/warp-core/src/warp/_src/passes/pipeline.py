@@ -106,6 +106,8 @@ def accesses(function: Function, *, may_alias: bool = False) -> AccessSummary:
     return AccessAnalysis(function, may_alias).summary()
 
 
-def races(function: Function, *, may_alias: bool, dimensions: frozenset[int]) -> tuple[Problem, ...]:
+def races(
+    function: Function, *, may_alias: bool, dimensions: frozenset[int], is_same: bool = False
+) -> tuple[Problem, ...]:
     """Say what a gradient would have to flow through that only an ordered run of the work items has a value for."""
-    return find_races(_prepared(function, may_alias, dimensions), may_alias, dimensions)
+    return find_races(_prepared(function, may_alias, dimensions), may_alias, dimensions, is_same)

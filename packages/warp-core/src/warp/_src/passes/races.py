@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from warp._src.ir.core import Function
-from warp._src.ir.ops import Atomic, Load, Record, Space
+from warp._src.ir.core import Function, Region, Value
+from warp._src.ir.ops import Atomic, Call, If, Load, Op, Record, Space
 from warp._src.passes.access import Access, AccessAnalysis
 from warp._src.passes.adjoint_context import Problem
 from warp._src.types.scalars import is_float
@@ -14,42 +14,57 @@ from warp._src.types.signature import component_type
 _ADVICE = "on a CUDA device work items run in no order; launch the kernel on the CPU, or split it into several launches"
 
 
-def find_races(function: Function, may_alias: bool, dimensions: frozenset[int]) -> tuple[Problem, ...]:
+def find_races(
+    function: Function, may_alias: bool, dimensions: frozenset[int], is_same: bool = False
+) -> tuple[Problem, ...]:
     """Name the values of an inlined kernel that depend on the order of its work items and may carry a gradient.
 
-    Only what is certain is named: elements at unknown indices may be those of one work item each.
+    `is_same`: arrays of different parameters that overlap are one and the same.
     """
     if not dimensions:
         return ()
     analysis = AccessAnalysis(function, may_alias, dimensions)
-    used = {operand for op in function.walk() if not isinstance(op, Record) for operand in op.operands}
-    found = {}
+    alone = set(_run_by_one(function.body, {}))
+    found: dict[int, Problem] = {}
     for access in analysis.accesses:
         op = access.op
-        if (
-            access.space is not Space.PRIMAL
-            or not isinstance(op, Load)
-            or not _is_float(op)
-            or op.results[0] not in used
-        ):
-            continue
-        for text in _reasons(access, analysis):
-            found[op.loc.line] = Problem(op.loc, f"{text}: {_ADVICE}")
+        if access.space is Space.PRIMAL and isinstance(op, (Load, Atomic)) and _is_used_float(op, function):
+            for text in _reasons(access, analysis, is_same, alone):
+                found[op.loc.line] = Problem(op.loc, f"{text}: {_ADVICE}")
     return tuple(found.values())
 
 
-def _reasons(access: Access, analysis: AccessAnalysis) -> Iterator[str]:
+def _reasons(access: Access, analysis: AccessAnalysis, is_same: bool, alone: set[Op]) -> Iterator[str]:
+    line = access.op.loc.line
     if isinstance(access.op, Atomic):
-        yield f"the atomic in line {access.op.loc.line} returns what other work items have left"
+        yield f"the atomic in line {line} returns what other work items have left"
         return
     for write in analysis.accesses:
-        if write.is_write and write.space is Space.PRIMAL and analysis.is_met_by_others(access, write):
-            yield f"line {access.op.loc.line} reads what other work items write in line {write.op.loc.line}"
+        if not write.is_write or write.space is not Space.PRIMAL or {access.op, write.op} <= alone:
+            continue
+        if analysis.may_meet_others(access, write, is_same):
+            yield f"line {line} reads what other work items may write in line {write.op.loc.line}"
             return
 
 
-def _is_float(op: Load) -> bool:
+def _run_by_one(region: Region, definitions: dict[Value, Op], is_alone: bool = False) -> Iterator[Op]:
+    """Yield the operations behind a comparison for equality, such as `if i == 0`, which one work item runs."""
+    for op in region.ops:
+        definitions.update((result, op) for result in op.results)
+        if is_alone:
+            yield op
+        for number, inner in enumerate(op.regions):
+            chosen = is_alone
+            if isinstance(op, If) and number == 0:
+                condition = definitions.get(op.condition)
+                chosen = is_alone or (isinstance(condition, Call) and condition.builtin.name == "eq")
+            yield from _run_by_one(inner, definitions, chosen)
+
+
+def _is_used_float(op: Load | Atomic, function: Function) -> bool:
     if not op.results:
         return False
     kind = component_type(op.array.type.dtype, op.path)
-    return is_float(getattr(kind, "scalar", kind))
+    if not is_float(getattr(kind, "scalar", kind)):
+        return False
+    return any(op.results[0] in user.operands for user in function.walk() if not isinstance(user, Record))
