@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,8 @@ class Directions:
         storage = storage_of(array)
         if storage not in self._blocks:
             size = storage.end - storage.begin
-            self._blocks[storage] = (storage.begin, size, *(wp.zeros(size, wp.uint8, array.device) for _ in range(2)))
+            zeros = partial(wp.zeros, size, wp.uint8, array.device)
+            self._blocks[storage] = (storage.begin, size, zeros(), zeros())
         begin, size, values, gradients = self._blocks[storage]
         if storage.begin != begin or storage.end - storage.begin != size:
             raise AutogradError("arrays over the same memory were made while their tangents were followed")

@@ -76,31 +76,31 @@ class Contents:
 
 
 class Part(NamedTuple):
-    """All elements of an array, or `count` of them in row-major order, from number `first` on."""
+    """All elements of an array, or `length` of them in row-major order, from number `first` on."""
 
     array: array
     first: int = 0
-    count: int | None = None
+    length: int | None = None
 
     @property
     def size(self) -> int:
         """Return the number of elements."""
-        return self.array.size if self.count is None else self.count
+        return self.array.size if self.length is None else self.length
 
     def read(self) -> Values:
         """Return the elements of an array on the host; a copy of them if they are not all."""
         values = self.array._values
-        return values if self.count is None else values[self._positions()]
+        return values if self.length is None else values[self._positions()]
 
     def write(self, new: Any) -> None:
         """Replace the elements of an array on the host."""
-        self.array._values[... if self.count is None else self._positions()] = new
+        self.array._values[... if self.length is None else self._positions()] = new
 
     def key(self) -> tuple[Any, ...]:
         """Return what two equal parts have in common."""
-        return (self.array.layout(), self.first, self.count)
+        return (self.array.layout(), self.first, self.length)
 
-    def of(self, other: array) -> Part:
+    def of(self, other: Any) -> Part:
         """Return the same part of another array of the same shape."""
         return self._replace(array=other)
 
@@ -121,7 +121,7 @@ def use_on(device: CudaDevice, arrays: Iterable[array]) -> Stream:
     if device.streams_made > 1:
         for used in arrays:
             if used.owner.__class__ is DeviceMemory:
-                used.owner.note_use(stream)  # type: ignore[attr-defined]  # the class was just compared
+                used.owner.note_use(stream)
     if device.captures and (capture := device.capture_of(stream.handle)) is not None:
         for used in arrays:
             capture.keep(used)
@@ -220,7 +220,7 @@ def copy_part(target: Part, source: Part) -> None:
     values = source.read()
     if np.may_share_memory(values, target.array._values):
         values = values.copy()  # NumPy assigns overlapping views of different strides element by element
-    target.write(values.reshape(target.read().shape) if target.count is None else values)
+    target.write(values.reshape(target.read().shape) if target.length is None else values)
 
 
 def _copy_with_device(target: Part, source: Part) -> None:
@@ -250,7 +250,7 @@ def _upload(target: Part, source: Part) -> None:
         return
     values = np.ascontiguousarray(source.read())
     count = target.size
-    if target.count is None and values.shape == target.array._values.shape:
+    if target.length is None and values.shape == target.array._values.shape:
         from_host(target.array, values)
         return
     element = target.array.element
@@ -265,9 +265,9 @@ def _download(target: Part, source: Part) -> None:
     if target.array.pinned and target.array.is_contiguous and source.array.is_contiguous:
         _copy_pinned(device, target, source)
         return
-    values = to_host(taken(source) if source.count is not None else source.array)
+    values = to_host(taken(source) if source.length is not None else source.array)
     element = target.array.element
-    shape = target.array.shape if target.count is None else (target.size,)
+    shape = target.array.shape if target.length is None else (target.size,)
     target.write(values.reshape(shape + element.shape))
 
 
@@ -298,9 +298,9 @@ def _copy_across(there: CudaDevice, here: CudaDevice, target: Part, source: Part
 def taken(source: Part) -> array:
     """Return the elements as a new array without gaps, on the same device."""
     whole = source.array
-    if source.count is None:
+    if source.length is None:
         return duplicate(whole)
-    made = whole.new((source.count,), whole.element, whole.device, False)
+    made = whole.new((source.length,), whole.element, whole.device, False)
     copy_part(Part(made), source)
     return made
 
@@ -345,7 +345,7 @@ def add_part(target: Part, source: Part) -> None:
     if not isinstance(whole.device, CudaDevice):
         values = target.read()
         _add(values, source.read().reshape(values.shape), whole.element.dtype)
-        if target.count is not None:
+        if target.length is not None:
             target.write(values)
         return
     if target.size:

@@ -171,7 +171,7 @@ class ArrayCore:
         """
         if not isinstance(device, CudaDevice):
             cuda = first_cuda_device() if pinned else None
-            if cuda is not None and math.prod(shape):
+            if cuda is not None and 0 not in shape:
                 return cls._new_pinned(cuda, shape, element, device, zeroed, strides)
             if strides is None:
                 made = cls.wrap(allocate(shape, element, zeroed), element, device)

@@ -116,7 +116,7 @@ def full_like(
     retain_grad: bool = False,
 ) -> array:
     """Return an array of the type and shape of `src` filled with a value, with a gradient if `src` has one."""
-    shape, element = _like(src)
+    _, element = _like(src)
     filling = numpy_element(element, value, "value")
     made = _make_like(src, False, device, requires_grad, pinned, retain_grad)
     fill_part(Part(made), filling)

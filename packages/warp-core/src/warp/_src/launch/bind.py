@@ -118,7 +118,8 @@ def _check_place(label: str, value: Any, device: Device) -> None:
         return
     if isinstance(device, CudaDevice):
         # Pinned memory is seen by every device, and that of a device by its peers.
-        if (place.is_cpu and value.pinned) or (isinstance(place, CudaDevice) and device.can_access(place)):
+        is_seen = device.can_access(place) if isinstance(place, CudaDevice) else place.is_cpu and value.pinned
+        if is_seen:
             return
     raise ArgumentError(f"{label}: the array is on device '{place}', the launch on '{device}'")
 

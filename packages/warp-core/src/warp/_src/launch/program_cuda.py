@@ -168,7 +168,7 @@ class CudaProgram(Program):
         )
         image = compile_image(self.device, text, options)
         driver = self.device.driver
-        with self.device.active():
+        with self.device.active(), self.device.relaxed():
             loaded = driver.kernel(driver.load_library(image), name)
         return CudaEntry(
             self.device,

@@ -92,6 +92,9 @@ current_recorder: Final = _current.get
 """Return the recorder of this thread and asynchronous task, or None."""
 
 
+WriteListener = Callable[[Sequence[RecordedArray]], object]
+_listeners: Final[list[WriteListener]] = []
+
 _active: Final[list[tuple[int, Recorder]]] = []
 """The recorders that are current anywhere, with the thread."""
 
@@ -135,7 +138,20 @@ def mark_written(arrays: Sequence[RecordedArray], signature: Hashable = None) ->
         note_run(signature, stamp, _current.get())
     if _active:
         _tell_other_threads(arrays)
+    if _listeners:
+        for listener in tuple(_listeners):
+            listener(arrays)
     return stamp
+
+
+def listen_to_writes(listener: WriteListener) -> None:
+    """Call a function after every write, in any thread, with the arrays written."""
+    _listeners.append(listener)
+
+
+def stop_listening(listener: WriteListener) -> None:
+    """Call a function no longer that was given to `listen_to_writes`."""
+    _listeners.remove(listener)
 
 
 def _tell_other_threads(arrays: Sequence[RecordedArray]) -> None:

@@ -111,7 +111,8 @@ def pack_launch(dim: tuple[int, ...], slots: int = 0, record: int = 0, record_si
     """Return the launch block for a grid of 1 to 4 dimensions.
 
     `slots` limits the checkpoints per loop (0: as many as the arena holds); `record` is the address of a buffer of
-    `record_size` bytes, `fault` where a CUDA kernel reports faults. Raises ArgumentError for dimensions that are negative, too many or too large.
+    `record_size` bytes, `fault` where a CUDA kernel reports faults. Raises ArgumentError for dimensions that are
+    negative, too many or too large.
     """
     if not 1 <= len(dim) <= MAX_DIMENSIONS:
         raise ArgumentError(f"dim must have 1 to {MAX_DIMENSIONS} dimensions, got {len(dim)}: {dim}")

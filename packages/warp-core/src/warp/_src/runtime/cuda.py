@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Final, Protocol
 
@@ -50,7 +51,9 @@ class CudaDevice(Device):
         self.transfers: Any = None
         """The compiled copies and fills for arrays with gaps; see transfers.py."""
         self.peers: set[int] = set()
-        """Ordinals of the devices whose memory kernels here may access."""
+        """Ordinals of the devices whose memory kernels here may access, that of pools apart."""
+        self.pool_peers: set[int] = set()
+        """Ordinals of the devices whose memory pool kernels here may access."""
         self._context: int | None = None
         self._faults: FaultLog | None = None
         self._side_stream = 0
@@ -103,8 +106,20 @@ class CudaDevice(Device):
         return _Active(self)
 
     def can_access(self, owner: CudaDevice) -> bool:
-        """Say whether kernels here may use the memory of another device: see `set_mempool_access_enabled`."""
-        return owner.ordinal in self.peers
+        """Say whether kernels here may use the memory of another device: see pools.py."""
+        return owner.ordinal in (self.pool_peers if owner.is_mempool_enabled else self.peers)
+
+    @contextmanager
+    def relaxed(self) -> Iterator[None]:
+        """Let this thread do inside a `with` block, beside a capture, what is no part of the graph."""
+        if not self.captures:
+            yield
+            return
+        previous = self.driver.exchange_capture_mode(CAPTURE_RELAXED)
+        try:
+            yield
+        finally:
+            self.driver.exchange_capture_mode(previous)
 
     def capture_of(self, stream: int) -> CaptureLike | None:
         """Return the graph that is being captured from a stream, or None."""
@@ -138,7 +153,7 @@ class CudaDevice(Device):
                 address = self._allocate(size, stream.handle, capture)
             except DeviceError as error:
                 raise DeviceError(f"{size} bytes cannot be allocated on device '{self.alias}': {error}") from error
-        memory = DeviceMemory(_Block(self, address, size, stream, self.is_mempool_enabled))
+        memory = DeviceMemory(Block(self, address, size, stream, self.is_mempool_enabled))
         if capture is not None:
             capture.keep(memory)
         return memory
@@ -147,8 +162,7 @@ class CudaDevice(Device):
         if capture is None:
             return self.driver.allocate_async(size, stream) if self.is_mempool_enabled else self.driver.allocate(size)
         # The graph keeps the memory, so that it is the same in every run; the allocation is no part of the graph.
-        previous = self.driver.exchange_capture_mode(CAPTURE_RELAXED)
-        try:
+        with self.relaxed():
             if not self.is_mempool_enabled:
                 return self.driver.allocate(size)
             if not self._side_stream:
@@ -156,10 +170,8 @@ class CudaDevice(Device):
             address = self.driver.allocate_async(size, self._side_stream)
             self.driver.synchronize_stream(self._side_stream)
             return address
-        finally:
-            self.driver.exchange_capture_mode(previous)
 
-    def release(self, block: _Block) -> None:
+    def release(self, block: Block) -> None:
         """Free memory once the streams that use it are done with it."""
         if self.captures:
             self.captures[-1].keep_block(block)
@@ -200,7 +212,7 @@ class _Active:
             self._device.driver.set_context(self._previous)
 
 
-class _Block:
+class Block:
     """What is known of memory until it is freed."""
 
     __slots__ = ("address", "device", "is_pooled", "size", "stream", "users")
@@ -219,7 +231,7 @@ class DeviceMemory:
 
     __slots__ = ("__weakref__", "_block")
 
-    def __init__(self, block: _Block) -> None:
+    def __init__(self, block: Block) -> None:
         self._block = block
         weakref.finalize(self, block.device.release, block).atexit = False
 

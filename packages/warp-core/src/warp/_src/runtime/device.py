@@ -146,7 +146,8 @@ def get_device(ident: object = None) -> Device:
     """Return the device that `ident` stands for.
 
     `ident` is a Device, a name ("cpu", "cuda:1"; "cuda" is the current CUDA device, else the first one), None for the
-    current device, or a device object of a framework whose bridge is installed. Raises UnknownDeviceError (a DeviceError and ValueError) if there is none.
+    current device, or a device object of a framework whose bridge is installed. Raises UnknownDeviceError (a
+    DeviceError and ValueError) if there is none.
     """
     if ident is None:
         return _current.get()

@@ -290,7 +290,9 @@ class CudaDriver:
         return int(self._call("cuLibraryLoadData", image, [], [], 0, [], [], 0))
 
     def kernel(self, library: int, name: str) -> int:
-        return int(self._call("cuLibraryGetKernel", library, name.encode()))
+        kernel = int(self._call("cuLibraryGetKernel", library, name.encode()))
+        self._call("cuKernelGetFunction", kernel)  # else the first launch would load it, which captures refuse
+        return kernel
 
     def launch(self, kernel: int, grid: int, block: int, stream: int, parameters: tuple[bytes, ...]) -> None:
         # The driver copies the parameters before it returns. It reads whole structs, whose padding the bytes may lack.

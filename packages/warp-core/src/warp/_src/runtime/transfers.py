@@ -23,7 +23,7 @@ _ADD: Final = struct.Struct(f"=QQ{_LAYOUT}{_LAYOUT}qq")
 
 
 class Elements(NamedTuple):
-    """Some elements of an array on a device: `count` of them in row-major order, from number `first` on."""
+    """Some elements of an array on a device: `length` of them in row-major order, from number `first` on."""
 
     address: int
     shape: tuple[int, ...]
@@ -31,7 +31,7 @@ class Elements(NamedTuple):
     size: int
     """Bytes of one element."""
     first: int
-    count: int
+    length: int
     is_contiguous: bool
 
     @property
@@ -42,7 +42,7 @@ class Elements(NamedTuple):
     @property
     def nbytes(self) -> int:
         """Return the bytes that they take."""
-        return self.count * self.size
+        return self.length * self.size
 
 
 class Transfers:
@@ -73,7 +73,7 @@ class Transfers:
         layouts = (*_layout(target), *_layout(source))
         addresses = target.address + offset, source.address + offset
         packed = _ADD.pack(*addresses, *layouts, width, KINDS.index(kind))
-        self._launch(self._add, target.count * width, packed, stream)
+        self._launch(self._add, target.length * width, packed, stream)
 
     def _launch(self, kernel: int, items: int, packed: bytes, stream: Stream) -> None:
         if not items:
@@ -95,7 +95,8 @@ def set_builder(build: Callable[[CudaDevice], bytes]) -> None:
 
 def _transfers(device: CudaDevice) -> Transfers:
     if device.transfers is None:
-        device.transfers = Transfers(device)
+        with device.relaxed():
+            device.transfers = Transfers(device)
     found: Transfers = device.transfers
     return found
 

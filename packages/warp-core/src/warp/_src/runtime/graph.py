@@ -1,0 +1,245 @@
+"""CUDA graphs: operations that are captured from a stream once and launched again and again."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, Final
+
+from warp._src.recording.recorder import current_recorder, listen_to_writes, mark_written, stop_listening
+from warp._src.runtime.cuda import Block, CudaDevice
+from warp._src.runtime.device import DeviceLike
+from warp._src.runtime.driver import CAPTURE_THREAD_LOCAL
+from warp._src.runtime.stream import ScopedStream, Stream, get_stream
+from warp.errors import ArgumentError, AutogradError, DeviceError
+
+
+class Graph:
+    """Captured operations, ready to be launched; it keeps the memory that they use."""
+
+    def __init__(self, capture: Capture, executable: int) -> None:
+        self.device = capture.device
+        self._capture = capture
+        self._executable = executable
+        finalizer = weakref.finalize(self, _discard, capture, executable)
+        finalizer.atexit = False
+
+    @property
+    def writes(self) -> list[Any]:
+        """Return the arrays that a launch writes."""
+        return list(self._capture.writes.values())
+
+    def launch(self, stream: Stream) -> None:
+        """Queue the operations on a stream of the graph's device."""
+        if not self._executable:
+            raise DeviceError("the graph was captured by another framework, which has to launch it")
+        if current_recorder() is not None:
+            raise AutogradError(
+                "a tape cannot record the launch of a graph; capture the backward pass together with the forward pass, "
+                "or launch the kernels themselves"
+            )
+        with self.device.active():
+            self.device.driver.launch_graph(self._executable, stream.handle)
+        self._capture.streams[stream.handle] = stream
+        mark_written(self.writes)
+
+
+class Capture:
+    """A graph in the making. What is freed meanwhile stays for the graph, which may use it in every run."""
+
+    def __init__(self, stream: Stream, is_external: bool) -> None:
+        assert isinstance(stream.device, CudaDevice)
+        self.device: CudaDevice = stream.device
+        self.stream = stream
+        self.is_external = is_external
+        self.writes: dict[int, Any] = {}
+        self.streams: dict[int, Stream] = {stream.handle: stream}
+        self._thread = threading.get_ident()
+        self._kept: dict[int, object] = {}
+        self._blocks: list[Block] = []
+
+    def keep(self, kept: object) -> None:
+        """Keep an object as long as the graph."""
+        self._kept[id(kept)] = kept
+
+    def keep_block(self, block: Block) -> None:
+        """Free memory no sooner than the graph."""
+        self._blocks.append(block)
+
+    def note_writes(self, arrays: Sequence[Any]) -> None:
+        """Note what an operation has written, if it is one of the capture."""
+        if threading.get_ident() == self._thread:
+            self.writes.update((id(array), array) for array in arrays if array.device is self.device)
+
+    def discard(self) -> None:
+        """Free what was kept, once the streams that ran the graph are done with it."""
+        for block in self._blocks:
+            block.users.update(self.streams)
+            self.device.release(block)
+        for kept in self._kept.values():
+            note_use = getattr(kept, "note_use", None)
+            if note_use is not None:
+                for stream in self.streams.values():
+                    note_use(stream)
+        self._blocks.clear()
+        self._kept.clear()
+        self.writes.clear()
+
+
+def _discard(capture: Capture, executable: int) -> None:
+    if executable:
+        with capture.device.active():
+            capture.device.driver.destroy_executable(executable)
+    capture.discard()
+
+
+def capture_begin(
+    device: DeviceLike = None,
+    stream: Stream | None = None,
+    force_module_load: bool | None = None,  # noqa: ARG001 - kernels are loaded when they are first needed
+    external: bool = False,
+) -> None:
+    """Begin to capture what is queued on a stream into a graph, instead of running it.
+
+    Args:
+        device: The device; the current one by default.
+        stream: The stream; the current one of the device by default. Streams that wait for its events take part.
+        force_module_load: Accepted for compatibility: kernels can be compiled and loaded during a capture.
+        external: Another framework captures from the stream already; the arrays used are kept for its graph.
+
+    Raises:
+        DeviceError: The device is not a CUDA device, or a graph is being captured from the stream already.
+    """
+    place = stream if stream is not None else get_stream(device)
+    found = place.device
+    if not isinstance(found, CudaDevice):
+        raise DeviceError(f"graphs are captured on CUDA devices, not on '{found}'")
+    if any(capture.stream.handle == place.handle for capture in found.captures):
+        raise DeviceError("a graph is being captured from the stream already")
+    if not external:
+        with found.active():
+            found.driver.begin_capture(place.handle, CAPTURE_THREAD_LOCAL)
+    capture = Capture(place, external)
+    found.captures.append(capture)
+    listen_to_writes(capture.note_writes)
+
+
+def capture_end(device: DeviceLike = None, stream: Stream | None = None) -> Graph:
+    """End the capture from a stream, by default the current one of a device, and return the graph.
+
+    Raises DeviceError if none was begun, or if something that cannot be captured has invalidated it.
+    """
+    place = stream if stream is not None else get_stream(device)
+    found = place.device
+    captures = found.captures if isinstance(found, CudaDevice) else []
+    capture = next((made for made in captures if made.stream.handle == place.handle), None)
+    if capture is None or not isinstance(found, CudaDevice):
+        raise DeviceError("no graph is being captured from the stream")
+    found.captures.remove(capture)
+    stop_listening(capture.note_writes)
+    if capture.is_external:
+        return Graph(capture, 0)
+    try:
+        with found.active():
+            graph = found.driver.end_capture(place.handle)
+            executable = found.driver.instantiate(graph)
+            found.driver.destroy_graph(graph)
+    except DeviceError:
+        capture.discard()
+        raise
+    return Graph(capture, executable)
+
+
+def capture_launch(graph: Graph, stream: Stream | None = None) -> None:
+    """Launch a graph on a stream, by default the current one of the graph's device.
+
+    Raises AutogradError inside a tape, which cannot see what a graph does.
+    """
+    if not isinstance(graph, Graph):
+        raise ArgumentError(f"graph must be a warp.Graph, not {type(graph).__qualname__}")
+    place = stream if stream is not None else get_stream(graph.device)
+    if place.device is not graph.device:
+        raise ArgumentError(f"stream belongs to device {place.device}, the graph to {graph.device}")
+    graph.launch(place)
+
+
+class ScopedCapture:
+    """Capture what is queued inside a `with` block; `graph` holds the result afterwards."""
+
+    def __init__(
+        self,
+        device: DeviceLike = None,
+        stream: Stream | None = None,
+        force_module_load: bool | None = None,
+        external: bool = False,
+    ) -> None:
+        self.stream = stream if stream is not None else get_stream(device)
+        self.device = self.stream.device
+        self.graph: Graph | None = None
+        self._options: Final = (force_module_load, external)
+        self._scope = ScopedStream(self.stream, sync_enter=False)
+
+    def __enter__(self) -> ScopedCapture:
+        force_module_load, external = self._options
+        capture_begin(stream=self.stream, force_module_load=force_module_load, external=external)
+        self._scope.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._scope.__exit__(kind, error, traceback)
+        try:
+            self.graph = capture_end(stream=self.stream)
+        except DeviceError:
+            if error is None:
+                raise  # else the error that made the capture invalid is on its way
+
+
+Branch = Callable[..., object] | Graph
+
+
+def capture_if(
+    condition: Any,
+    on_true: Branch | None = None,
+    on_false: Branch | None = None,
+    stream: Stream | None = None,
+    **kwargs: Any,
+) -> None:
+    """Run one of two branches, functions or graphs, by an int32 array of one element; zero is false.
+
+    The host reads the condition. Inside a capture, where it cannot, DeviceError is raised: the graph would need a
+    conditional node, whose condition only device code linked with CUDA's device runtime can set.
+    """
+    chosen = on_true if _is_true(condition, stream, "capture_if") else on_false
+    if chosen is not None:
+        _run(chosen, stream, kwargs)
+
+
+def capture_while(condition: Any, while_body: Branch, stream: Stream | None = None, **kwargs: Any) -> None:
+    """Run a function or graph as long as an int32 array of one element is not zero; as `capture_if` otherwise."""
+    while _is_true(condition, stream, "capture_while"):
+        _run(while_body, stream, kwargs)
+
+
+def _run(branch: Branch, stream: Stream | None, kwargs: dict[str, Any]) -> None:
+    if isinstance(branch, Graph):
+        capture_launch(branch, stream)
+        return
+    with ScopedStream(stream, sync_enter=False):
+        branch(**kwargs)
+
+
+def _is_true(condition: Any, stream: Stream | None, caller: str) -> bool:
+    device = getattr(condition, "device", None)
+    if device is None or getattr(condition.dtype, "name", "") != "int32" or condition.size != 1:
+        raise ArgumentError(f"{caller}: condition must be a warp.array of one int32, got {condition!r}")
+    with ScopedStream(stream, sync_enter=False):
+        if get_stream(device).is_capturing:
+            raise DeviceError(
+                f"{caller} cannot be captured: conditional nodes need code that is linked with CUDA's device runtime; "
+                "call it outside the capture, with a graph as its body"
+            )
+        return bool(condition.numpy().ravel()[0])
