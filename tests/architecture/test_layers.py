@@ -74,7 +74,8 @@ def _internal_layer(parts: list[str]) -> str:
         return "version"  # the package itself is empty
     if parts[0].startswith("plugin_"):
         return "plugin_host"
-    return "program" if parts[:2] == ["launch", "program"] else parts[0]
+    is_program = parts[0] == "launch" and parts[-1].startswith("program")
+    return "program" if is_program else parts[0]
 
 
 def modules() -> Iterator[tuple[str, Path]]:

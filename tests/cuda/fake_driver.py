@@ -13,32 +13,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.cuda.fake_memory import Arena
+from tests.cuda import fake_errors as errors
+from tests.cuda.fake_memory import Arena, Pools
 from tests.cuda.fake_streams import Event, Executable, Graph, Operation, Stream
 from tests.cuda.hosted import compile_hosted, load_hosted
 
 from warp._src.runtime import cuda
 from warp._src.runtime.driver import CAPTURE_GLOBAL, CAPTURE_RELAXED, driver_error
 
-INVALID_VALUE = (1, "CUDA_ERROR_INVALID_VALUE")
-OUT_OF_MEMORY = (2, "CUDA_ERROR_OUT_OF_MEMORY")
-INVALID_CONTEXT = (201, "CUDA_ERROR_INVALID_CONTEXT")
-PEER_ACCESS_ALREADY_ENABLED = (704, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED")
-PEER_ACCESS_NOT_ENABLED = (705, "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED")
-INVALID_HANDLE = (400, "CUDA_ERROR_INVALID_HANDLE")
-NOT_FOUND = (500, "CUDA_ERROR_NOT_FOUND")
-NOT_READY = (600, "CUDA_ERROR_NOT_READY")
-ILLEGAL_ADDRESS = (700, "CUDA_ERROR_ILLEGAL_ADDRESS")
-CAPTURE_UNSUPPORTED = (900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED")
-CAPTURE_UNJOINED = (904, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED")
-CAPTURE_ISOLATION = (905, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION")
-CAPTURE_IMPLICIT = (906, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT")
-
 _FIRST_CONTEXT = 0x1000
 _PAGE_LOCKED = 64
 
 
-class FakeDriver:
+class FakeDriver(Pools):
     """Implements `warp._src.runtime.driver.Driver`. `violations` lists what a real device might have forgiven."""
 
     def __init__(self, devices: int = 2, memory: int = 1 << 34, has_pools: bool = True) -> None:
@@ -46,7 +33,7 @@ class FakeDriver:
         self.calls: list[str] = []
         self.limit = memory
         self._has_pools = has_pools
-        self._arenas = [Arena(ordinal) for ordinal in range(devices)]
+        super().__init__([Arena(ordinal) for ordinal in range(devices)])
         self._streams: dict[int, Stream] = {}
         self._events: dict[int, Event] = {}
         self._graphs: dict[int, Graph] = {}
@@ -57,8 +44,6 @@ class FakeDriver:
         self._handles = itertools.count(0x10000, 16)
         self._legacy = [Stream(0, ordinal, is_blocking=True) for ordinal in range(devices)]
         self._peers: set[tuple[int, int]] = set()
-        self._pool_access: set[tuple[int, int]] = set()
-        self._pool_values: dict[tuple[int, str], int] = {}
         self._thread = threading.local()
         self._lock = threading.RLock()
 
@@ -124,13 +109,13 @@ class FakeDriver:
     def _ordinal(self) -> int:
         """Return the device of the current context."""
         if not self.current_context():
-            raise self._error("driver call", INVALID_CONTEXT)
+            raise self._error("driver call", errors.INVALID_CONTEXT)
         return self.current_context() - _FIRST_CONTEXT
 
     def synchronize_context(self) -> None:
         ordinal = self._ordinal()
         if any(stream.graph is not None for stream in self._on(ordinal)):
-            raise self._error("cuCtxSynchronize", CAPTURE_UNSUPPORTED)
+            raise self._error("cuCtxSynchronize", errors.CAPTURE_UNSUPPORTED)
         with self._lock:
             for stream in self._on(ordinal):
                 stream.run()
@@ -144,7 +129,7 @@ class FakeDriver:
     def _change_peer(self, context: int, is_enabled: bool) -> None:
         pair = (self._ordinal(), context - _FIRST_CONTEXT)
         if (pair in self._peers) == is_enabled:
-            error = PEER_ACCESS_ALREADY_ENABLED if is_enabled else PEER_ACCESS_NOT_ENABLED
+            error = errors.PEER_ACCESS_ALREADY_ENABLED if is_enabled else errors.PEER_ACCESS_NOT_ENABLED
             raise self._error("cuCtxEnablePeerAccess" if is_enabled else "cuCtxDisablePeerAccess", error)
         (self._peers.add if is_enabled else self._peers.discard)(pair)
 
@@ -170,7 +155,7 @@ class FakeDriver:
     def allocate_async(self, size: int, stream: int) -> int:
         queue = self._stream(stream)
         if queue.graph is not None:
-            raise self._error("cuMemAllocAsync: no memory is allocated in graphs here", CAPTURE_UNSUPPORTED)
+            raise self._error("cuMemAllocAsync: no memory is allocated in graphs here", errors.CAPTURE_UNSUPPORTED)
         arena = self._reserve("cuMemAllocAsync", queue.ordinal, size)
         allocation = arena.allocate(size, is_pooled=True)
         self._queue(queue, "allocate", lambda: arena.open(allocation))
@@ -179,7 +164,7 @@ class FakeDriver:
     def free_async(self, address: int, stream: int) -> None:
         queue = self._stream(stream)
         if queue.graph is not None:
-            raise self._error("cuMemFreeAsync: no memory is freed in graphs here", CAPTURE_UNSUPPORTED)
+            raise self._error("cuMemFreeAsync: no memory is freed in graphs here", errors.CAPTURE_UNSUPPORTED)
         allocation = self._owned(address, "cuMemFreeAsync", is_pooled=True)
         arena = self._arenas[allocation.ordinal]
         self._queue(queue, "free", lambda: arena.close(allocation))
@@ -187,9 +172,9 @@ class FakeDriver:
     def _reserve(self, name: str, ordinal: int, size: int) -> Arena:
         arena = self._arenas[ordinal]
         if size <= 0:
-            raise self._error(name, INVALID_VALUE)
+            raise self._error(name, errors.INVALID_VALUE)
         if arena.reserved + size > self.limit:
-            raise self._error(name, OUT_OF_MEMORY)
+            raise self._error(name, errors.OUT_OF_MEMORY)
         return arena
 
     def _owned(self, address: int, name: str, is_pooled: bool) -> Any:
@@ -201,7 +186,7 @@ class FakeDriver:
                 allocation.is_freed = True
                 return allocation
         self._violate(f"{name}: {address:#x} was never allocated")
-        raise self._error(name, INVALID_VALUE)
+        raise self._error(name, errors.INVALID_VALUE)
 
     def allocate_host(self, size: int) -> int:
         self._ordinal()
@@ -213,7 +198,7 @@ class FakeDriver:
     def free_host(self, address: int) -> None:
         if self._host_memory.pop(address, None) is None:
             self._violate(f"cuMemFreeHost: {address:#x} is no pinned memory")
-            raise self._error("cuMemFreeHost", INVALID_VALUE)
+            raise self._error("cuMemFreeHost", errors.INVALID_VALUE)
 
     def copy(self, target: int, source: int, size: int, stream: int) -> None:
         queue = self._stream(stream)
@@ -240,34 +225,7 @@ class FakeDriver:
         for arena in self._arenas:
             if arena.contains(address):
                 return arena.ordinal
-        raise self._error("cuPointerGetAttribute", INVALID_VALUE)
-
-    # ------------------------------------------------------------------ pools
-
-    def memory_pool(self, ordinal: int) -> int:
-        return ordinal + 1
-
-    def pool_attribute(self, pool: int, name: str) -> int:
-        arena = self._arenas[pool - 1]
-        if name.endswith("_CURRENT"):
-            return arena.reserved
-        if name.endswith("_HIGH"):
-            return arena.highest
-        return self._pool_values.get((pool, name), 0)
-
-    def set_pool_attribute(self, pool: int, name: str, value: int) -> None:
-        if name.endswith("_HIGH"):
-            self._arenas[pool - 1].highest = self._arenas[pool - 1].reserved
-        self._pool_values[pool, name] = value
-
-    def trim_pool(self, pool: int, kept: int) -> None:
-        self._pool_values[pool, "TRIMMED"] = kept
-
-    def is_pool_accessible(self, pool: int, peer: int) -> bool:
-        return pool - 1 == peer or (pool - 1, peer) in self._pool_access
-
-    def set_pool_access(self, pool: int, peer: int, is_enabled: bool) -> None:
-        (self._pool_access.add if is_enabled else self._pool_access.discard)((pool - 1, peer))
+        raise self._error("cuPointerGetAttribute", errors.INVALID_VALUE)
 
     # ------------------------------------------------------------------ streams and events
 
@@ -290,7 +248,7 @@ class FakeDriver:
     def synchronize_stream(self, stream: int) -> None:
         queue = self._stream(stream)
         if queue.graph is not None:
-            raise self._error("cuStreamSynchronize", CAPTURE_UNSUPPORTED)
+            raise self._error("cuStreamSynchronize", errors.CAPTURE_UNSUPPORTED)
         with self._lock:
             queue.run()
 
@@ -304,11 +262,11 @@ class FakeDriver:
         queue, waited = self._stream(stream), self._event(event)
         if waited.graph is not None:
             if queue.graph not in (None, waited.graph):
-                raise self._error("cuStreamWaitEvent", CAPTURE_ISOLATION)
+                raise self._error("cuStreamWaitEvent", errors.CAPTURE_ISOLATION)
             waited.graph.join(queue, waited)
             return
         if queue.graph is not None:
-            raise self._error("cuStreamWaitEvent: the event is not of the capture", CAPTURE_ISOLATION)
+            raise self._error("cuStreamWaitEvent: the event is not of the capture", errors.CAPTURE_ISOLATION)
         if waited.stream is not None:
             self._queue(queue, "wait", lambda: None, [(waited.stream, waited.position)])
 
@@ -324,7 +282,7 @@ class FakeDriver:
     def record_event(self, event: int, stream: int) -> None:
         marked, queue = self._event(event), self._stream(stream)
         if marked.ordinal != queue.ordinal:
-            raise self._error("cuEventRecord", INVALID_HANDLE)
+            raise self._error("cuEventRecord", errors.INVALID_HANDLE)
         marked.graph = queue.graph
         marked.stream = queue
         if queue.graph is None:
@@ -334,7 +292,7 @@ class FakeDriver:
     def synchronize_event(self, event: int) -> None:
         marked = self._event(event)
         if marked.graph is not None:
-            raise self._error("cuEventSynchronize", CAPTURE_UNSUPPORTED)
+            raise self._error("cuEventSynchronize", errors.CAPTURE_UNSUPPORTED)
         if marked.stream is not None:
             with self._lock:
                 marked.stream.run(marked.position)
@@ -346,9 +304,9 @@ class FakeDriver:
     def elapsed_milliseconds(self, start: int, end: int) -> float:
         first, last = self._event(start), self._event(end)
         if not (first.has_timing and last.has_timing):
-            raise self._error("cuEventElapsedTime", INVALID_HANDLE)
+            raise self._error("cuEventElapsedTime", errors.INVALID_HANDLE)
         if not (self.is_event_complete(start) and self.is_event_complete(end)):
-            raise self._error("cuEventElapsedTime", NOT_READY)
+            raise self._error("cuEventElapsedTime", errors.NOT_READY)
         return (last.time - first.time) * 1e3
 
     # ------------------------------------------------------------------ kernels
@@ -363,7 +321,7 @@ class FakeDriver:
         try:
             function = self._libraries[library][f"host_{name}"]
         except AttributeError:
-            raise self._error("cuLibraryGetKernel", NOT_FOUND) from None
+            raise self._error("cuLibraryGetKernel", errors.NOT_FOUND) from None
         handle = next(self._handles)
         self._kernels[handle] = function
         return handle
@@ -371,7 +329,7 @@ class FakeDriver:
     def launch(self, kernel: int, grid: int, block: int, stream: int, parameters: tuple[bytes, ...]) -> None:
         queue, function = self._stream(stream), self._kernels[kernel]
         if not (0 < grid < 2**31 and 0 < block <= 1024):
-            raise self._error("cuLaunchKernel", INVALID_VALUE)
+            raise self._error("cuLaunchKernel", errors.INVALID_VALUE)
         buffers = [ctypes.create_string_buffer(data, len(data) + 16) for data in parameters]
         ordinal = queue.ordinal
 
@@ -392,17 +350,17 @@ class FakeDriver:
     def begin_capture(self, stream: int, mode: int) -> None:
         queue = self._stream(stream)
         if stream == 0 or queue.graph is not None:
-            raise self._error("cuStreamBeginCapture", CAPTURE_UNSUPPORTED)
+            raise self._error("cuStreamBeginCapture", errors.CAPTURE_UNSUPPORTED)
         queue.graph = Graph(next(self._handles), queue, mode, threading.get_ident())
 
     def end_capture(self, stream: int) -> int:
         queue = self._stream(stream)
         graph = queue.graph
         if graph is None or graph.origin is not queue:
-            raise self._error("cuStreamEndCapture", INVALID_VALUE)
+            raise self._error("cuStreamEndCapture", errors.INVALID_VALUE)
         unjoined = graph.leave()
         if unjoined:
-            raise self._error("cuStreamEndCapture", CAPTURE_UNJOINED)
+            raise self._error("cuStreamEndCapture", errors.CAPTURE_UNJOINED)
         self._graphs[graph.handle] = graph
         return graph.handle
 
@@ -435,7 +393,7 @@ class FakeDriver:
         here = threading.get_ident()
         graphs = [stream.graph for stream in self._streams.values() if stream.graph is not None]
         if not is_relaxed and any(g.mode == CAPTURE_GLOBAL or g.thread == here for g in graphs):
-            raise self._error(name, CAPTURE_UNSUPPORTED)
+            raise self._error(name, errors.CAPTURE_UNSUPPORTED)
 
     # ------------------------------------------------------------------ queues
 
@@ -446,7 +404,7 @@ class FakeDriver:
         found = self._streams.get(handle)
         if found is None:
             self._violate(f"stream {handle:#x} does not exist")
-            raise self._error("driver call", INVALID_HANDLE)
+            raise self._error("driver call", errors.INVALID_HANDLE)
         return found
 
     def _event(self, handle: int) -> Event:
@@ -454,7 +412,7 @@ class FakeDriver:
         found = self._events.get(handle)
         if found is None:
             self._violate(f"event {handle:#x} does not exist")
-            raise self._error("driver call", INVALID_HANDLE)
+            raise self._error("driver call", errors.INVALID_HANDLE)
         return found
 
     def _on(self, ordinal: int) -> list[Stream]:
@@ -473,7 +431,7 @@ class FakeDriver:
             if stream is legacy:
                 blocking = [s for s in self._on(stream.ordinal) if s.is_blocking and s is not legacy]
                 if any(other.graph is not None for other in blocking):
-                    raise self._error("legacy stream", CAPTURE_IMPLICIT)
+                    raise self._error("legacy stream", errors.CAPTURE_IMPLICIT)
                 operation.waits += [(other, other.end) for other in blocking]
             elif stream.is_blocking:
                 operation.waits.append((legacy, legacy.end))
@@ -502,7 +460,7 @@ class FakeDriver:
                     self._check(address, 0, "a kernel gets")
                     if arena.ordinal not in (ordinal, *self._reachable(ordinal)):
                         self._violate(f"a kernel on device {ordinal} gets memory of device {arena.ordinal}")
-                        raise self._error("cuLaunchKernel", ILLEGAL_ADDRESS)
+                        raise self._error("cuLaunchKernel", errors.ILLEGAL_ADDRESS)
 
     def _check(self, address: int, size: int, what: str) -> None:
         for arena in self._arenas:
@@ -510,7 +468,7 @@ class FakeDriver:
                 allocation = arena.at(address)
                 if allocation is None or not allocation.is_open or address + size > allocation.end:
                     self._violate(f"{what} {address:#x}, which is not allocated then")
-                    raise self._error("memory check", ILLEGAL_ADDRESS)
+                    raise self._error("memory check", errors.ILLEGAL_ADDRESS)
 
     def _violate(self, text: str) -> None:
         self.violations.append(text)

@@ -108,3 +108,37 @@ class Arena:
         size = -(-(self._next - self._base + _GUARD) // mmap.PAGESIZE) * mmap.PAGESIZE
         if _libc.mprotect(self._base, size, protection):
             raise MemoryError(f"mprotect: error {ctypes.get_errno()}")
+
+
+class Pools:
+    """The default pools of devices: one arena each."""
+
+    def __init__(self, arenas: list[Arena]) -> None:
+        self._arenas = arenas
+        self._pool_access: set[tuple[int, int]] = set()
+        self._pool_values: dict[tuple[int, str], int] = {}
+
+    def memory_pool(self, ordinal: int) -> int:
+        return ordinal + 1
+
+    def pool_attribute(self, pool: int, name: str) -> int:
+        arena = self._arenas[pool - 1]
+        if name.endswith("_CURRENT"):
+            return arena.reserved
+        if name.endswith("_HIGH"):
+            return arena.highest
+        return self._pool_values.get((pool, name), 0)
+
+    def set_pool_attribute(self, pool: int, name: str, value: int) -> None:
+        if name.endswith("_HIGH"):
+            self._arenas[pool - 1].highest = self._arenas[pool - 1].reserved
+        self._pool_values[pool, name] = value
+
+    def trim_pool(self, pool: int, kept: int) -> None:
+        self._pool_values[pool, "TRIMMED"] = kept
+
+    def is_pool_accessible(self, pool: int, peer: int) -> bool:
+        return pool - 1 == peer or (pool - 1, peer) in self._pool_access
+
+    def set_pool_access(self, pool: int, peer: int, is_enabled: bool) -> None:
+        (self._pool_access.add if is_enabled else self._pool_access.discard)((pool - 1, peer))

@@ -14,6 +14,7 @@ struct host_dim3 {
 static host_dim3 gridDim, blockDim, blockIdx, threadIdx;
 
 static inline void __threadfence_system() {}
+static inline void __brkpt() { __builtin_trap(); }
 static inline int atomicExch_system(int* target, int value) {
     const int old = *target;
     *target = value;

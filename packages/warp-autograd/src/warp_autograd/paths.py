@@ -73,8 +73,7 @@ def check_shared_gradients(entries: Sequence[Entry]) -> None:
 
 def is_differentiable(array: RecordedArray) -> bool:
     """Say whether an array holds floating-point numbers."""
-    dtype = array.contents.dtype
-    return dtype.kind == "f" or dtype.names is not None
+    return array.contents.has_floats
 
 
 def _find_carriers(entries: Sequence[Entry], history: WriteHistory) -> list[bool]:

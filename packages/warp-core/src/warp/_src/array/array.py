@@ -32,6 +32,7 @@ from warp._src.array.viewing import reinterpret
 from warp._src.recording.recorder import mark_written
 from warp._src.runtime.device import Device, get_device
 from warp._src.types.arrays import ArrayType
+from warp._src.types.scalars import bfloat16
 from warp.errors import ArgumentError
 
 HostList: TypeAlias = list[Any]
@@ -173,7 +174,7 @@ class array(ArrayCore):  # noqa: N801 - the name users know
     def list(self) -> HostList:
         """Return the elements in row-major order as Python numbers, tensors or struct instances."""
         element = self.element
-        if not element.shape and element.scalar.names is None:
+        if not element.shape and element.scalar.names is None and element.dtype is not bfloat16:
             flat: HostList = self.numpy().ravel().tolist()
             return flat
         values = self.numpy().reshape((-1, *element.shape))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from warp._src.array.elements import ElementLayout, element_layout
+from warp._src.array.elements import ElementLayout, element_layout, numpy_element
 from warp._src.array.memory import Values, address_of
 from warp._src.runtime import transfers
 from warp._src.runtime.cuda import CudaDevice, DeviceMemory
@@ -36,6 +36,11 @@ class Contents:
         return self._array.element.scalar
 
     @property
+    def has_floats(self) -> bool:
+        """Say whether elements hold floating-point numbers."""
+        return next(float_runs(self._array.dtype), None) is not None
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Return the shape with the dimensions that elements add."""
         return self._array.shape + self._array.element.shape
@@ -58,8 +63,10 @@ class Contents:
 
     def filled(self, value: float) -> array:
         """Return an array of the same shape and type on the same device, with every number set to a value."""
-        made = self._array.new(self._array.shape, self._array.element, self._array.device, False)
-        fill_part(Part(made), np.full((), value, self.dtype) if self.dtype.names is None else np.ones((), self.dtype))
+        element = self._array.element
+        made = self._array.new(self._array.shape, element, self._array.device, False)
+        is_struct = self.dtype.names is not None
+        fill_part(Part(made), np.full((), value, self.dtype) if is_struct else numpy_element(element, value, "value"))
         return made
 
     def may_be_nonzero(self) -> bool:
