@@ -11,6 +11,7 @@ from warp._src.array.elements import ElementLayout, element_layout, numpy_elemen
 from warp._src.array.memory import Values, address_of
 from warp._src.runtime import transfers
 from warp._src.runtime.cuda import CudaDevice, DeviceMemory
+from warp._src.runtime.device import get_device
 from warp._src.runtime.stream import Stream, get_stream
 from warp._src.types.scalars import bfloat16, uint8
 from warp._src.types.struct_type import StructType
@@ -191,6 +192,11 @@ def duplicate(source: array) -> array:
     made = source.new(source.shape, source.element, source.device, False)
     copy_part(Part(made), Part(source))
     return made
+
+
+def duplicate_on_host(source: array) -> array:
+    """Return a copy without gaps and without gradient on the CPU."""
+    return source.wrap(np.array(source.numpy(), order="C"), source.element, get_device("cpu"))
 
 
 def moved(like: array, values: Values, element: ElementLayout) -> array:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from warp._src.array.contents import duplicate, duplicate_on_host, use_on
 from warp._src.array.elements import ElementLayout
 from warp._src.runtime import dlpack
+from warp._src.runtime.cuda import CudaDevice
 from warp._src.runtime.device import Device
 from warp._src.types.scalars import bfloat16
 
@@ -27,16 +29,25 @@ def export(
     """Return a capsule as `__dlpack__` of the array API standard does; BufferError for what it cannot express.
 
     It is a versioned one if the consumer takes version 1 or later; only those can say that memory is read-only.
+    `stream` is that of the consumer, which waits for the current stream of the array's device: 1 for CUDA's legacy
+    stream, as is None, 2 for the stream of the thread, a handle, or -1 for none.
     """
     versioned = max_version is not None and max_version[0] >= 1
     device_type, device_id = device_of(source.device)
     if stream is not None and stream != -1 and device_type == dlpack.CPU:
         raise BufferError(f"stream must be None for an array on device '{source.device}', got {stream!r}")
     if dl_device is not None and tuple(dl_device) != (device_type, device_id):
-        raise BufferError(f"the array is on device {(device_type, device_id)}, not on {tuple(dl_device)}")
-    flags = 0
+        if tuple(dl_device) != (dlpack.CPU, 0) or copy is False:
+            raise BufferError(f"the array is on device {(device_type, device_id)}, not on {tuple(dl_device)}")
+        source, copy = duplicate_on_host(source), False
+        device_type, device_id, flags = dlpack.CPU, 0, dlpack.FLAG_COPIED
+    elif isinstance(source.device, CudaDevice):
+        flags = 0
+        _let_wait(source, source.device, stream)
+    else:
+        flags = 0
     if copy:
-        source = source.wrap(source._values.copy(order="C"), source.element, source.device)
+        source = duplicate(source)
         flags = dlpack.FLAG_COPIED
     elif source.is_readonly:
         if not versioned:
@@ -49,6 +60,20 @@ def export(
     return dlpack.export_capsule(
         source, address, values.shape, values.strides, item_size, code, device_type, device_id, flags, versioned
     )
+
+
+def _let_wait(source: array, device: CudaDevice, stream: Any) -> None:
+    """Let a consumer's stream wait for what has been queued on the device's current stream."""
+    if stream == -1:
+        return
+    if stream is not None and (not isinstance(stream, int) or stream in (0, -2)):
+        raise BufferError(f"stream must be 1, 2, the handle of a stream, -1 or None, got {stream!r}")
+    current = use_on(device, (source,))
+    handle = dlpack.LEGACY_STREAM if stream is None else stream
+    if handle != current.handle:
+        event = current.record_event()
+        with device.active():
+            device.driver.wait_event(handle, event.cuda_event or 0)
 
 
 def device_of(device: Device) -> tuple[int, int]:

@@ -61,7 +61,7 @@ def to_dlpack(wp_array: array) -> Any:
     """
     if not isinstance(wp_array, array):
         raise ArgumentError(f"to_dlpack: wp_array must be a warp.array, got {type(wp_array).__qualname__}")
-    return export(wp_array)
+    return export(wp_array, stream=-1 if wp_array.device.is_cuda else None)
 
 
 def _request(source: Any) -> Any:
@@ -71,7 +71,7 @@ def _request(source: Any) -> Any:
         kind, number = source.__dlpack_device__()
         device = _device(int(kind), int(number or 0))
         if device.is_cuda:
-            options["stream"] = get_stream(device).cuda_stream or 1
+            options["stream"] = get_stream(device).cuda_stream
     kind_of_source = type(source)
     if kind_of_source not in _legacy_types:
         try:
@@ -83,7 +83,6 @@ def _request(source: Any) -> Any:
     return source.__dlpack__(**options)
 
 
-@lru_cache(maxsize=64)
 def _device(kind: int, number: int) -> Device:
     if kind in _HOST_DEVICES:
         return get_device("cpu")

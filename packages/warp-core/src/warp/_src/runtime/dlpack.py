@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 CPU: Final = 1
 CUDA: Final = 2
 CUDA_PINNED: Final = 3
+LEGACY_STREAM: Final = 1
 
 FLAG_READONLY: Final = 1
 FLAG_COPIED: Final = 2
