@@ -11,7 +11,6 @@ import numpy as np
 from warp.errors import ArgumentError
 from warp.recording import RecordedArray, accumulate, clear
 from warp_autograd.entries import Entry
-from warp_autograd.paths import is_differentiable
 
 Seed = tuple[RecordedArray, Any]
 
@@ -61,7 +60,7 @@ def _given_seed(key: object, gradient: object) -> Seed:
 def _expect_array(value: object, name: str) -> RecordedArray:
     if not isinstance(value, RecordedArray):
         raise ArgumentError(f"{name} must be a warp.array, got {type(value).__qualname__}")
-    if not is_differentiable(value):
+    if not value.is_differentiable:
         raise ArgumentError(f"{name} must hold floating-point numbers, got dtype {_name(value.dtype)}")
     return value
 
@@ -111,7 +110,7 @@ class Stash:
         self._taken: list[tuple[Any, Any]] = []
         seen = set()
         for entry in entries:
-            for array in entry.event.writes:
+            for array in entry.writes:
                 if not array.requires_grad or array.layout() in seen:
                     continue
                 seen.add(array.layout())
@@ -135,7 +134,7 @@ class RetainedGradients:
         last = {
             array.layout(): (index, array)
             for index, entry in enumerate(entries)
-            for array in entry.event.writes
+            for array in entry.writes
             if array.retain_grad and array.requires_grad
         }
         self._wanted: dict[int, list[RecordedArray]] = {}

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from warp.errors import AutogradError
 from warp.recording import (
     Layout,
-    Recordable,
     RecordedArray,
     is_touching,
     stamps_between,
@@ -83,24 +82,34 @@ class Snapshots:
 
     # ------------------------------------------------------------------ while recording
 
-    def note(self, index: int, event: Recordable, surprises: Iterable[RecordedArray]) -> None:
-        """Follow the arrays of an operation that was just added to the tape, if gradients can pass through it.
+    def note(
+        self, reads: Sequence[RecordedArray], writes: Sequence[RecordedArray], surprises: Sequence[RecordedArray]
+    ) -> None:
+        """Follow the arrays of the operation that was just added to the tape, if gradients can pass through it.
 
         `surprises` are those that it has written without `before_write`.
         """
-        if self._is_saving:
+        index = len(self._tracked)
+        if surprises and self._is_saving:
             self._lose(surprises, index)
-        arrays = {id(array): array for array in (*event.reads, *event.writes)}.values()
-        is_tracked = any(array.requires_grad or id(storage_of(array)) in self._carrying for array in arrays)
+        arrays = (*reads, *writes)
+        carrying = self._carrying
+        is_tracked = False
+        for array in arrays:
+            if array.requires_grad or id(storage_of(array)) in carrying:
+                is_tracked = True
+                break
         self._tracked.append(is_tracked)
         if not is_tracked:
             return
-        self._carrying.update(id(storage_of(array)) for array in event.writes)
+        for array in writes:
+            carrying.add(id(storage_of(array)))
         for array in arrays:
             low, high = array.bounds
             if low < high:
-                found = self._range(low, high, None if array.is_contiguous else array.layout(), array)
-                found.readers.append(index)
+                readers = self._range(low, high, None if array.is_contiguous else array.layout(), array).readers
+                if not readers or readers[-1] != index:  # not read and written both
+                    readers.append(index)
 
     def knows(self, array: RecordedArray) -> bool:
         """Say whether an operation through which gradients can pass used memory of the array."""

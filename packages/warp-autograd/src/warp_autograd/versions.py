@@ -85,7 +85,7 @@ class AccessCheck:
 
     def _find_staleness(self, index: int) -> str | None:
         entry = self._entries[index]
-        for array in entry.event.reads:
+        for array in entry.reads:
             for stamp in stamps_of(array):
                 reason = self._staleness_of(index, entry, array, stamp)
                 if reason is not None:

@@ -31,6 +31,8 @@ class ElementLayout(NamedTuple):
     """Bytes of one element."""
     strides: tuple[int, ...]
     """Byte strides of the dimensions in `shape`."""
+    is_differentiable: bool
+    """Whether the scalars are floating-point numbers, or a struct may have some."""
 
 
 def element_layout(dtype: Any) -> ElementLayout:
@@ -46,12 +48,12 @@ def _element_layout(dtype: Any) -> ElementLayout:
             raise ArgumentError(f"dtype: {dtype.name} is generic; an array needs a concrete type")
         numpy_dtype = dtype.scalar.dtype
         strides = _contiguous_strides(dtype.shape, numpy_dtype.itemsize)
-        return ElementLayout(dtype, numpy_dtype, dtype.shape, dtype.size, strides)
+        return ElementLayout(dtype, numpy_dtype, dtype.shape, dtype.size, strides, numpy_dtype.kind == "f")
     if isinstance(dtype, StructType):
-        return ElementLayout(dtype, dtype.numpy_dtype(), (), dtype.size, ())
+        return ElementLayout(dtype, dtype.numpy_dtype(), (), dtype.size, (), True)
     if scalar is None:
         scalar = _foreign_scalar(dtype)
-    return ElementLayout(scalar, scalar.dtype, (), scalar.size, ())
+    return ElementLayout(scalar, scalar.dtype, (), scalar.size, (), scalar.dtype.kind == "f")
 
 
 def _foreign_scalar(dtype: object) -> type[Scalar]:
