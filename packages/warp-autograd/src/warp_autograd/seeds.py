@@ -108,6 +108,7 @@ class Stash:
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self._taken: list[tuple[Any, Any]] = []
+        self._gradients: list[Any] = []
         seen = set()
         for entry in entries:
             for array in entry.writes:
@@ -115,6 +116,7 @@ class Stash:
                     continue
                 seen.add(array.layout())
                 gradient = array.grad.numpy()
+                self._gradients.append(gradient)
                 # One after the other, so that elements in two overlapping views are taken once.
                 if gradient.dtype.names is not None or gradient.any():
                     self._taken.append((gradient, gradient.copy()))
@@ -125,6 +127,11 @@ class Stash:
         for gradient, values in self._taken:
             accumulate(gradient, values)
         self._taken.clear()
+
+    def drop_travelling(self) -> None:
+        """Clear the gradients that have not arrived, after an error."""
+        for gradient in self._gradients:
+            clear(gradient)
 
 
 class RetainedGradients:
