@@ -339,7 +339,7 @@ class AccessAnalysis:
 def mark_hazards(function: Function, *, may_alias: bool, dimensions: frozenset[int]) -> None:
     """Note on each load of an inlined kernel, in place, why it cannot be repeated after the kernel ran.
 
-    Those loads, and all atomics, get a number, by which their values can be recorded.
+    Those loads, all atomics, and native code that reads memory get a number, by which their values can be recorded.
     """
     analysis = AccessAnalysis(function, may_alias, dimensions)
     hazards: dict[Op, str] = {
@@ -354,7 +354,7 @@ def _mark(region: Region, hazards: dict[Op, str], ids: Iterator[int] | None) -> 
     for number, op in enumerate(region.ops):
         if op in hazards and isinstance(op, Load):
             region.ops[number] = replace(op, hazard=hazards[op], record_id=None if ids is None else next(ids))
-        elif isinstance(op, Atomic) and op.space is Space.PRIMAL and ids is not None:
+        elif ids is not None and _gives_what_memory_held(op):
             region.ops[number] = replace(op, record_id=next(ids))
         for inner in op.regions:
             _mark(inner, hazards, ids)
@@ -363,6 +363,13 @@ def _mark(region: Region, hazards: dict[Op, str], ids: Iterator[int] | None) -> 
             if op.function.custom_gradient is not None:
                 # What a custom gradient reads itself is read during the backward pass only.
                 _mark(op.function.custom_gradient.body, hazards, None)
+
+
+def _gives_what_memory_held(op: Op) -> bool:
+    """Tell whether an operation that must not run again may give a value of memory."""
+    if isinstance(op, Native) and op.replay_snippet is None:
+        return bool(op.results) and any(is_array(operand.type) for operand in op.operands)
+    return isinstance(op, Atomic) and op.space is Space.PRIMAL
 
 
 def _paths_differ(left: Iterable[int | str | None], right: Iterable[int | str | None]) -> bool:
