@@ -115,6 +115,14 @@ class LaunchEvent(Recordable):
         """The arrays whose values the adjoint reads. Raises AutogradError if there is no correct adjoint."""
         return find_arrays(self.prepared.program.needed(self._variant), self.args)
 
+    def own_elements(self) -> list[Any]:
+        """The arrays of which every thread uses the element at its own index alone."""
+        if self._variant.may_alias:
+            return []
+        rank_of_launch = 1 + max(self._variant.dimensions, default=-1)
+        own = self.prepared.entry.summary.own
+        return find_arrays([root for root, rank in own if rank >= rank_of_launch], self.args)
+
     def run_adjoint(self) -> None:
         """Run the kernel's adjoint on the gradients of its arrays."""
         backward = self._backward()
