@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from warp import recording
 from warp.errors import AutogradError
 from warp.recording import RecordedArray, is_overlapping, storage_of
 from warp_autograd.entries import CustomEvent, Entry, WriteHistory
@@ -73,8 +74,7 @@ def check_shared_gradients(entries: Sequence[Entry]) -> None:
 
 def is_differentiable(array: RecordedArray) -> bool:
     """Say whether an array holds floating-point numbers."""
-    dtype = array.numpy().dtype
-    return dtype.kind == "f" or dtype.names is not None
+    return recording.is_differentiable(array.dtype) or array.numpy().dtype.names is not None
 
 
 def _find_carriers(entries: Sequence[Entry], history: WriteHistory) -> list[bool]:

@@ -36,3 +36,4 @@ from warp._src.recording.storage import replaying as replaying
 from warp._src.recording.storage import stamps_between as stamps_between
 from warp._src.recording.storage import stamps_of as stamps_of
 from warp._src.recording.storage import storage_of as storage_of
+from warp._src.types.signature import is_differentiable as is_differentiable

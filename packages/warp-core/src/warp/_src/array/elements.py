@@ -137,7 +137,7 @@ def numpy_element(layout: ElementLayout, value: object, name: str) -> Any:
             if isinstance(value, (int, float, Scalar, np.number)):
                 return _scalar_value(dtype.scalar, value)
             tensor = dtype.coerce(np.asarray(value) if not isinstance(value, Tensor) else value)
-            return np.asarray(tensor)
+            return np.frombuffer(tensor.to_bytes(), layout.scalar).reshape(layout.shape)
         return _scalar_value(dtype, value)
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"{name}: {error}") from error

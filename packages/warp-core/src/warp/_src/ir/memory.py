@@ -139,8 +139,8 @@ def insert(aggregate: Any, part: Any, path: Sequence[int | str]) -> Any:
 def storage_dtype(dtype: Type) -> Any:
     """Give the NumPy dtype that arrays of `dtype` are stored in; structs are dicts."""
     if is_scalar(dtype):
-        return dtype.dtype
-    return dtype.scalar.dtype if is_tensor(dtype) else np.dtype(object)
+        return dtype.numeric
+    return dtype.scalar.numeric if is_tensor(dtype) else np.dtype(object)
 
 
 def _element_shape(dtype: Type) -> tuple[int, ...]:
@@ -158,9 +158,9 @@ def as_argument(value: Any, type: Type) -> Any:
         return value if isinstance(value, ArrayCell) else ArrayCell(np.asarray(value), None, type.dtype)
     if is_scalar(type):
         raw = getattr(value, "value", value)
-        return type.dtype.type(raw.item() if isinstance(raw, np.generic) else raw)
+        return type.numeric.type(type.convert(raw.item() if isinstance(raw, np.generic) else raw))
     if is_tensor(type):
-        return np.array(value, dtype=type.scalar.dtype).reshape(type.shape)
+        return np.array(value, dtype=type.scalar.numeric).reshape(type.shape)
     return {
         name: as_argument(value[name] if isinstance(value, Mapping) else getattr(value, name), field)
         for name, field in type.fields.items()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from warp._src.ir.core import Type, Value
 from warp._src.lang.operands import Operand
 from warp._src.lang.place import Place, as_array_place, indexed
-from warp._src.types.scalars import bfloat16, bool_, is_int
+from warp._src.types.scalars import bool_, is_int
 from warp._src.types.signature import is_array, is_tensor, type_name
 from warp._src.types.structs import StructType
 from warp.errors import KernelTypeError
@@ -27,7 +27,6 @@ def has_atomic(type: Type) -> bool:
     return (
         not isinstance(type, StructType)
         and not is_array(type)
-        and scalar is not bfloat16
         and scalar.kind != "b"
         and scalar.size >= 2
         and (scalar.kind == "f" or scalar.size >= 4)
