@@ -137,6 +137,20 @@ WP_FN wp_array slice(const wp_array& a, int axis, int64 start, int64 extent, int
     return result;
 }
 
+// Memory at an address as an array, row by row.
+WP_FN wp_array array_at(uint64 address, int64 size, int32 ndim, int64 a, int64 b, int64 c, int64 d) {
+    wp_array result = {};
+    const int64 shape[] = {a, b, c, d};
+    for (int axis = 3; axis >= 0; --axis) {
+        result.shape[axis] = shape[axis];
+        result.strides[axis] = axis < ndim ? size : 0;
+        if (axis < ndim) size *= shape[axis];
+    }
+    result.data = (void*)address;
+    result.ndim = ndim;
+    return result;
+}
+
 // Elements that lie next to one another along the last axis, in memory and gradient: the common case.
 WP_FN bool is_packed(const wp_array& a, int axis, int64 size) {
     return a.strides[axis] == size && (!a.grad || a.grad_strides[axis] == size);
