@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+import warp as wp
 from warp.errors import ArgumentError
 from warp.recording import RecordedArray, accumulate, clear
 from warp_autograd.entries import Entry
@@ -40,7 +41,8 @@ def _loss_seed(loss: object) -> Seed:
             f"loss, of {_name(array.dtype)}, has requires_grad=False, so nothing it was computed from has a gradient "
             "through it; make it with requires_grad=True, or pass it in grads="
         )
-    return array, np.ones_like(values)
+    # NumPy sees the bits of a bfloat16.
+    return array, wp.ones_like(array).numpy() if array.dtype is wp.bfloat16 else np.ones_like(values)
 
 
 def _given_seed(key: object, gradient: object) -> Seed:
@@ -107,7 +109,7 @@ class Stash:
     """Gradients of the arrays that a tape writes, set aside while seeds travel through them."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
-        self._taken: list[tuple[Any, Any]] = []
+        self._taken: list[tuple[Any, Any, Any]] = []
         self._gradients: list[Any] = []
         seen = set()
         for entry in entries:
@@ -119,13 +121,13 @@ class Stash:
                 self._gradients.append(gradient)
                 # One after the other, so that elements in two overlapping views are taken once.
                 if gradient.dtype.names is not None or gradient.any():
-                    self._taken.append((gradient, gradient.copy()))
+                    self._taken.append((gradient, gradient.copy(), array.dtype))
                     clear(gradient)
 
     def give_back(self) -> None:
         """Add what was set aside to the gradients."""
-        for gradient, values in self._taken:
-            accumulate(gradient, values)
+        for gradient, values, dtype in self._taken:
+            accumulate(gradient, values, dtype)
         self._taken.clear()
 
     def drop_travelling(self) -> None:
@@ -164,4 +166,4 @@ class RetainedGradients:
 def plant(seeds: Iterable[Seed]) -> None:
     """Add the seeds to the gradients of their arrays."""
     for array, values in seeds:
-        accumulate(array.grad.numpy(), values)
+        accumulate(array.grad.numpy(), values, array.dtype)

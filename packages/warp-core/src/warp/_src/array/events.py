@@ -64,7 +64,7 @@ class CopyEvent(Recordable):
         source = self._source.array.grad
         if source is not None:
             current = self._source.read(source._values)
-            accumulate(current, moved)
+            accumulate(current, moved, self._source.array.dtype)
             if self._source.positions is not None:
                 self._source.write(source._values, current)
 
