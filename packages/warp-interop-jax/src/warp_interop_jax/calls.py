@@ -112,7 +112,9 @@ class Forward:
         site = self.site
         builder = PlanBuilder(site.entries)
         inputs = {array.number: builder.add_input(array.layout) for array in site.inputs}
-        results = {array.number: builder.add_result(array.layout, inputs.get(array.number, -1)) for array in site.results}
+        results = {
+            array.number: builder.add_result(array.layout, inputs.get(array.number, -1)) for array in site.results
+        }
         values = inputs | results
         arrays = [(array.number, array.layout, values[array.number], None) for array in site.arrays]
         builder.launch(site.entries.forward(site.dim), site.dim, site.block, arrays)
@@ -174,9 +176,7 @@ class Tangent:
             values[array.number] = builder.add_result(array.layout, values.get(array.number, -1))
         arrays: list[Any] = [(array.number, array.layout, values[array.number], None) for array in site.arrays]
         shift = len(site.entries.types)
-        arrays += [
-            (array.number + shift, array.layout, directions.get(array.number), None) for array in site.arrays
-        ]
+        arrays += [(array.number + shift, array.layout, directions.get(array.number), None) for array in site.arrays]
         builder.launch(site.entries.tangent(site.dim), site.dim, site.doubled, arrays, "tangent of ")
         return builder.build()
 
@@ -261,7 +261,10 @@ class Adjoint:
         threads = int(np.prod(site.dim, dtype=np.int64))
         bytes_type, integers = np.dtype(np.uint8), np.dtype(np.int64)
         # JAX makes no 64-bit integers by default.
-        place_count, start_count = threads * recording.bytes_per_thread, threads * recording.has_stream * integers.itemsize
+        place_count, start_count = (
+            threads * recording.bytes_per_thread,
+            threads * recording.has_stream * integers.itemsize,
+        )
         places = builder.add_result(Layout((place_count,), (), bytes_type), None) if place_count else None
         starts = builder.add_result(Layout((start_count,), (), bytes_type)) if start_count else None
         builder.add_record(places, starts)

@@ -17,7 +17,9 @@ device_from_jax: Final = _FUNCTIONS["device_from_jax"]
 device_to_jax: Final = _FUNCTIONS["device_to_jax"]
 
 
-def from_jax(jax_array: Any, dtype: Any = None, *, requires_grad: bool | None = None, return_ctype: bool = False) -> Any:
+def from_jax(
+    jax_array: Any, dtype: Any = None, *, requires_grad: bool | None = None, return_ctype: bool = False
+) -> Any:
     """Return an array of JAX as a Warp array of the same memory, which kernels may read but not write.
 
     Waits until JAX has computed it. Vector and matrix types as `dtype` take trailing dimensions. Raises ArgumentError

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-
 import warp as wp
 from warp.entries import KernelEntries
 from warp.errors import ArgumentError
@@ -22,6 +19,7 @@ from warp_interop_jax.parameters import (
     output_layouts,
     parameters_of,
     require_representable,
+    split_arguments,
 )
 from warp_interop_jax.plan import Layout
 from warp_interop_jax.primitive import bind
@@ -61,16 +59,7 @@ class JaxKernel:
 
         Raises ArgumentError, which names the parameter, for an argument that does not fit.
         """
-        if len(args) != len(self._inputs):
-            names = ", ".join(parameter.name for parameter in self._inputs)
-            raise ArgumentError(f"{self.__name__} takes {len(self._inputs)} inputs ({names}), but got {len(args)}")
-        values: dict[int, Any] = {}
-        arrays: list[Any] = []
-        for parameter, given in zip(self._inputs, args, strict=True):
-            if parameter.is_array:
-                arrays.append(_as_array(parameter, given))
-            else:
-                values[parameter.number] = parameter.value(given)
+        arrays, values = split_arguments(self.__name__, self._inputs, args)
         call = self._call_for(
             arrays,
             values,
@@ -151,17 +140,6 @@ class JaxKernel:
 
     def __repr__(self) -> str:
         return f"<JAX operation of kernel {self.__name__}>"
-
-
-def _as_array(parameter: Parameter, given: Any) -> Any:
-    if isinstance(given, jax.Array):
-        return given
-    if isinstance(given, (str, bytes)) or given is None:
-        raise ArgumentError(f"parameter '{parameter.name}' is {parameter.text} and takes an array, got {given!r}")
-    try:
-        return jnp.asarray(given)
-    except (TypeError, ValueError) as error:
-        raise ArgumentError(f"parameter '{parameter.name}' is {parameter.text}: {error}") from error
 
 
 def _type(parameter: Parameter, layout: Layout | None, value: Any) -> Any:

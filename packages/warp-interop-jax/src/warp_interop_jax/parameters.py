@@ -174,6 +174,32 @@ def _text(type: Any) -> str:
     return "no annotation" if type is inspect.Parameter.empty else str(getattr(type, "name", None) or type)
 
 
+# ---------------------------------------------------------------------------------------------------- arguments
+
+
+def split_arguments(name: str, inputs: Sequence[Parameter], args: Sequence[Any]) -> tuple[list[Any], dict[int, Any]]:
+    """Return the arrays among the arguments of an operation, in order, and the values by number of the parameter.
+
+    Raises ArgumentError for a wrong number of arguments, for what is no array, and for values that are traced.
+    """
+    if len(args) != len(inputs):
+        names = ", ".join(parameter.name for parameter in inputs)
+        raise ArgumentError(f"{name} takes {len(inputs)} inputs ({names}), but got {len(args)}")
+    arrays = [_as_array(p, given) for p, given in zip(inputs, args, strict=True) if p.is_array]
+    return arrays, {p.number: p.value(given) for p, given in zip(inputs, args, strict=True) if not p.is_array}
+
+
+def _as_array(parameter: Parameter, given: Any) -> Any:
+    if isinstance(given, jax.Array):
+        return given
+    if isinstance(given, (str, bytes)) or given is None:
+        raise ArgumentError(f"parameter '{parameter.name}' is {parameter.text} and takes an array, got {given!r}")
+    try:
+        return jnp.asarray(given)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"parameter '{parameter.name}' is {parameter.text}: {error}") from error
+
+
 # ---------------------------------------------------------------------------------------------------- shapes
 
 

@@ -101,9 +101,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call) -> tupl
     operands = [primals[number] for number in made.operands]
     operands += [results[number] for number in made.results]
     directions = iter(bind(made.call, [*operands, *(tangents[number] for number in perturbed)]))
-    return results, [
-        next(directions) if is_float(result) else ad.Zero.from_primal_value(result) for result in results
-    ]
+    return results, [next(directions) if is_float(result) else ad.Zero.from_primal_value(result) for result in results]
 
 
 def _transpose(cotangents: Sequence[Any], *operands: Any, call: Call) -> list[Any]:
@@ -199,9 +197,7 @@ def _with_axis(shape: tuple[int, ...], axis: int | None, size: int) -> tuple[int
 
 
 def _batch(operands: Sequence[Any], axes: Sequence[Any], *, call: Call) -> tuple[list[Any], list[int]]:
-    size = next(
-        operand.shape[axis] for operand, axis in zip(operands, axes, strict=True) if axis is not None
-    )
+    size = next(operand.shape[axis] for operand, axis in zip(operands, axes, strict=True) if axis is not None)
     given, places = list(operands), list(axes)
     for number in call.changed:
         if places[number] is None:
