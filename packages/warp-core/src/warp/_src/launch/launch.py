@@ -127,10 +127,16 @@ def prepare(kernel: Kernel, args: Sequence[Any]) -> Prepared:
     if not kernel.is_generic:
         types = tuple(type for _, type in kernel.parameters)
         return kernel.compiled.setdefault((), Prepared(Program(kernel, types)))  # type: ignore[no-any-return]  # the table is untyped
-    types = kernel.signature([_argument_type(kernel, number, arg) for number, arg in enumerate(args)])
-    found: Prepared | None = kernel.compiled.get(types)
+    return prepare_types(kernel, [_argument_type(kernel, number, arg) for number, arg in enumerate(args)])
+
+
+def prepare_types(kernel: Kernel, given: Sequence[Any]) -> Prepared:
+    """Give the compiled kernel for types of arguments. Raises ArgumentError or CompileError."""
+    types = kernel.signature(given)
+    key = types if kernel.is_generic else ()
+    found: Prepared | None = kernel.compiled.get(key)
     if found is None:
-        found = kernel.compiled.setdefault(types, Prepared(Program(kernel, types)))
+        found = kernel.compiled.setdefault(key, Prepared(Program(kernel, types)))
     return found
 
 
