@@ -294,7 +294,8 @@ def _call_by_reference(body: Body, op: Call, substitutions: dict[str, str]) -> N
     is_direct = op.builtin.computed is op.builtin
     names = [body.declare(r) if is_direct else body.variable(t, r.name) for r, t in zip(op.results, types, strict=True)]
     substitutions.update((f"ret{index}", name) for index, name in enumerate(names))
-    substitutions["ret"] = names[-1]
+    if names:
+        substitutions["ret"] = names[-1]
     body.line(f"{_substitute(op.builtin.builtin.cpp, substitutions)};")
     if not is_direct:
         for result, name, type in zip(op.results, names, types, strict=True):
