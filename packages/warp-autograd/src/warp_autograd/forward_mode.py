@@ -199,12 +199,12 @@ def _directions(inputs: Sequence[Any], tangents: Sequence[Any]) -> Directions:
         target, values = directions.of(array).contents, np.asarray(tangent)
         if values.shape != target.shape:
             raise ArgumentError(f"tangents[{number}] must have the shape {target.shape}, got {values.shape}")
-        target.replace(values.astype(target.dtype))
+        target.replace(wp.array(values, dtype=array.dtype, shape=array.shape, device=array.device))
     return directions
 
 
 def _is_followed(value: Any) -> bool:
-    return isinstance(value, RecordedArray) and value.contents.dtype.kind == "f"
+    return isinstance(value, RecordedArray) and value.is_differentiable and value.contents.dtype.names is None
 
 
 def _runner(

@@ -12,7 +12,6 @@ import numpy as np
 from warp.errors import ArgumentError
 from warp.recording import RecordedArray
 from warp_autograd.entries import Entry
-from warp_autograd.paths import is_differentiable
 
 Seed = tuple[RecordedArray, Any]
 
@@ -63,7 +62,7 @@ def _given_seed(key: object, gradient: object) -> Seed:
 def _expect_array(value: object, name: str) -> RecordedArray:
     if not isinstance(value, RecordedArray):
         raise ArgumentError(f"{name} must be a warp.array, got {type(value).__qualname__}")
-    if not is_differentiable(value):
+    if not value.is_differentiable:
         raise ArgumentError(f"{name} must hold floating-point numbers, got dtype {_name(value.dtype)}")
     return value
 
@@ -111,13 +110,15 @@ class Stash:
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self._taken: list[tuple[Any, Any]] = []
+        self._gradients: list[Any] = []
         seen = set()
         for entry in entries:
-            for array in entry.event.writes:
+            for array in entry.writes:
                 if not array.requires_grad or array.layout() in seen:
                     continue
                 seen.add(array.layout())
                 gradient = array.grad
+                self._gradients.append(gradient)
                 # One after the other, so that elements in two overlapping views are taken once.
                 if gradient.contents.may_be_nonzero():
                     self._taken.append((gradient, gradient.contents.copy()))
@@ -129,6 +130,11 @@ class Stash:
             gradient.contents.add(values)
         self._taken.clear()
 
+    def drop_travelling(self) -> None:
+        """Clear the gradients that have not arrived, after an error."""
+        for gradient in self._gradients:
+            gradient.contents.clear()
+
 
 class RetainedGradients:
     """Gradients of intermediate results as they are before their last writer's adjoint consumes them."""
@@ -137,7 +143,7 @@ class RetainedGradients:
         last = {
             array.layout(): (index, array)
             for index, entry in enumerate(entries)
-            for array in entry.event.writes
+            for array in entry.writes
             if array.retain_grad and array.requires_grad
         }
         self._wanted: dict[int, list[RecordedArray]] = {}

@@ -54,10 +54,7 @@ WP_FN void move_word(char* target, const char* source, int64 word) {
 }
 
 template <class T> WP_FN void add_number(char* target, const char* source, int64 number) {
-    T& sum = ((T*)target)[number];
-    const T term = ((const T*)source)[number];
-    if constexpr (is_half<T>) sum = T((float)sum + (float)term);
-    else sum += term;
+    ((T*)target)[number] += ((const T*)source)[number];
 }
 
 }  // namespace wp

@@ -174,8 +174,8 @@ class array(ArrayCore):  # noqa: N801 - the name users know
     def list(self) -> HostList:
         """Return the elements in row-major order as Python numbers, tensors or struct instances."""
         element = self.element
-        if not element.shape and element.scalar.names is None and element.dtype is not bfloat16:
-            flat: HostList = self.numpy().ravel().tolist()
+        if not element.shape and element.scalar.names is None:
+            flat: HostList = self._numbers().ravel().tolist()
             return flat
         values = self.numpy().reshape((-1, *element.shape))
         return [host_element(element, value) for value in values]
@@ -317,7 +317,11 @@ class array(ArrayCore):  # noqa: N801 - the name users know
         return (self[index] for index in range(len(self)))
 
     def __str__(self) -> str:
-        return str(self.numpy())
+        return str(self._numbers())
+
+    def _numbers(self) -> Values:
+        is_narrow = getattr(self.dtype, "scalar", self.dtype) is bfloat16
+        return bfloat16.decode_array(self.numpy()) if is_narrow else self.numpy()
 
     def __repr__(self) -> str:
         return f"array(shape={self.shape}, dtype={_dtype_name(self.dtype)})"

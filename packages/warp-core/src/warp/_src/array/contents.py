@@ -14,6 +14,7 @@ from warp._src.runtime.cuda import CudaDevice, DeviceMemory
 from warp._src.runtime.device import get_device
 from warp._src.runtime.stream import Stream, get_stream
 from warp._src.types.scalars import bfloat16, uint8
+from warp._src.types.signature import is_array, is_differentiable, scalar_of
 from warp._src.types.struct_type import StructType
 from warp.errors import ArgumentError, DeviceError
 
@@ -35,11 +36,6 @@ class Contents:
     def dtype(self) -> np.dtype[Any]:
         """Return NumPy's type of the scalars in an element."""
         return self._array.element.scalar
-
-    @property
-    def has_floats(self) -> bool:
-        """Say whether elements hold floating-point numbers."""
-        return next(float_runs(self._array.dtype), None) is not None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -368,14 +364,15 @@ def add_part(target: Part, source: Part) -> None:
 
 
 def _add(target: Values, values: Values, dtype: Any) -> None:
-    if target.dtype.names is not None:
-        for name in target.dtype.names:
-            _add(target[name], values[name], dtype.fields[name] if isinstance(dtype, StructType) else dtype)
-    elif getattr(dtype, "scalar", dtype) is bfloat16:
-        wide = [(bits.astype(np.uint32) << 16).view(np.float32) for bits in (target, values)]
-        target[...] = bfloat16.encode_array(wide[0] + wide[1])
-    elif target.dtype.kind == "f":
-        target += values
+    if isinstance(dtype, StructType):
+        for name, field in dtype.fields.items():
+            _add(target[name], values[name], field)
+    elif not is_array(dtype) and is_differentiable(dtype):
+        with np.errstate(all="ignore"):
+            if scalar_of(dtype) is bfloat16:
+                target[...] = bfloat16.encode_array(bfloat16.decode_array(target) + bfloat16.decode_array(values))
+            else:
+                target += values
 
 
 def float_runs(dtype: Any, offset: int = 0) -> Iterator[tuple[str, int, int]]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from warp._src.array.elements import ElementLayout, element_layout, infer_element_layout
-from warp._src.array.memory import Values
+from warp._src.array.memory import Values, copy_scalars
 from warp._src.types.arrays import MAX_DIMENSIONS
 from warp._src.types.scalars import Scalar, bfloat16, scalar_from
 from warp._src.types.struct_type import StructInstance, StructType
@@ -103,7 +103,7 @@ def _convert(source: Values, element: ElementLayout, copy: bool) -> Values:
             raise ArgumentError(f"data: NumPy type {source.dtype} is not bfloat16, whose bits NumPy sees as uint16")
         return bfloat16.encode_array(source)
     if source.dtype == element.scalar:
-        return np.array(source, order="C") if copy else source
+        return copy_scalars(source, element.scalar) if copy else source
     if not copy:
         raise ArgumentError(
             f"data: NumPy type {source.dtype} is not {element.scalar}, so the memory cannot be shared; use copy=True"
@@ -111,7 +111,7 @@ def _convert(source: Values, element: ElementLayout, copy: bool) -> Values:
     if source.dtype.kind not in "biufV" or (element.scalar.names is not None) != (source.dtype.names is not None):
         raise ArgumentError(f"data of type {source.dtype} cannot be converted to {_name(element)}")
     with np.errstate(over="ignore", invalid="ignore"):
-        return source.astype(element.scalar, order="C")
+        return copy_scalars(source, element.scalar)
 
 
 def split_elements(values: Values, element: ElementLayout, shape: tuple[int, ...] | None) -> Values:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from warp.errors import ArgumentError
 
 # Places of elements that are compared one by one to find out whether any two meet.
 _COMPARED_ELEMENTS = 1 << 20
+# What other frameworks want of memory that they share without a copy.
+ALIGNMENT: Final = 64
 
 Values: TypeAlias = "np.ndarray[Any, Any]"
 
@@ -77,8 +80,24 @@ def address_of(values: Values) -> int:
 
 def allocate(shape: tuple[int, ...], element: ElementLayout, zeroed: bool) -> Values:
     """Return new memory of a shape, without gaps."""
+    return allocate_scalars(shape + element.shape, element.scalar, zeroed)
+
+
+def allocate_scalars(shape: tuple[int, ...], scalar: np.dtype[Any], zeroed: bool) -> Values:
+    """Return new memory of a shape, without gaps, whose address is a multiple of `ALIGNMENT`."""
     make: Callable[..., Values] = np.zeros if zeroed else np.empty
-    return make(shape + element.shape, element.scalar)
+    size = math.prod(shape) * scalar.itemsize
+    memory = make(size + ALIGNMENT, np.uint8)
+    start = -address_of(memory) % ALIGNMENT
+    aligned: Values = memory[start : start + size].view(scalar).reshape(shape)
+    return aligned
+
+
+def copy_scalars(values: Values, scalar: np.dtype[Any]) -> Values:
+    """Return a copy without gaps, converted to another type, in memory that is aligned likewise."""
+    made = allocate_scalars(values.shape, scalar, False)
+    np.copyto(made, values, casting="unsafe")
+    return made
 
 
 def allocate_strided(shape: tuple[int, ...], strides: tuple[int, ...], element: ElementLayout) -> Values:

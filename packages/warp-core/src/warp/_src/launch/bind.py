@@ -33,16 +33,19 @@ Packer = Callable[[Any, list[Any], int, Device], bytes]
 class Binder:
     """Packs arguments for one kernel at concrete types into its argument struct (native/abi.h).
 
-    `written` tells which parameters the kernel writes; those take only memory that is shared and writable.
+    `written` tells which parameters the kernel writes; those take only memory that is shared and writable. `offsets`
+    says where in the struct each parameter is, in bytes.
     """
 
     def __init__(self, key: str, parameters: Sequence[tuple[str, Type]], written: frozenset[int]) -> None:
         self.key = key
         self.parameters = tuple(parameters)
         self._packers: list[Packer] = []
+        self.offsets: list[int] = []
         offset = 0
         for number, (name, type) in enumerate(self.parameters):
             padding = -offset % align_of(type)
+            self.offsets.append(offset + padding)
             offset += padding + size_of(type)
             packer = _packer(f"kernel '{key}', parameter '{name}'", type, number in written)
             self._packers.append(_padded(packer, padding) if padding else packer)

@@ -10,7 +10,7 @@ from typing import Any
 from warp._src.array.array import array
 from warp._src.array.contents import use_on
 from warp._src.launch.bind import Binder, DirectionOf, captured, direction
-from warp._src.launch.memory import any_overlap, arrays_in, find_arrays, gradients_disagree
+from warp._src.launch.memory import any_overlap, arrays_in, find_arrays, gradients_disagree, memory_of
 from warp._src.launch.prepared import Prepared
 from warp._src.launch.program import BackwardEntry, Entry, Kernel, Program, Variant
 from warp._src.recording.recorder import Recordable
@@ -58,7 +58,7 @@ class LaunchEvent(Recordable):
     ) -> None:
         self.prepared = prepared
         self.dim = dim
-        self.args = tuple([captured(arg) for arg in args])
+        self.args = tuple([arg if arg.__class__ is array else captured(arg) for arg in args])
         self.device = device
         self.max_blocks = max_blocks
         self.block_dim = block_dim
@@ -102,7 +102,8 @@ class LaunchEvent(Recordable):
         return signature_of(self.prepared.program, self.dim, self.args)
 
     def arrays(self) -> list[Any]:
-        return [found for arg in self.args for found in arrays_in(arg)]
+        plain = [arg for arg in self.args if arg.__class__ is array]
+        return plain if len(plain) == len(self.args) else [found for arg in self.args for found in arrays_in(arg)]
 
     def describe(self, array: Any) -> str:
         """Name the parameter that an array was given to."""
@@ -114,6 +115,14 @@ class LaunchEvent(Recordable):
     def needed(self) -> list[Any]:
         """The arrays whose values the adjoint reads. Raises AutogradError if there is no correct adjoint."""
         return find_arrays(self.prepared.program.needed(self._variant), self.args)
+
+    def own_elements(self) -> list[Any]:
+        """The arrays of which every thread uses the element at its own index alone."""
+        if self._variant.may_alias:
+            return []
+        rank_of_launch = 1 + max(self._variant.dimensions, default=-1)
+        own = self.prepared.entry.summary.own
+        return find_arrays([root for root, rank in own if rank >= rank_of_launch], self.args)
 
     def run_adjoint(self) -> None:
         """Run the kernel's adjoint on the gradients of its arrays."""
@@ -213,12 +222,15 @@ def run_backward(
     max_blocks: int = 0,
 ) -> None:
     """Run a compiled adjoint over the gradients that the array arguments have now."""
-    if math.prod(dim) == 0:
+    size = math.prod(dim)
+    if size == 0:
         return
-    gradients = [a.grad for arg in args for a in arrays_in(arg) if a.requires_grad]
     bound = list(args)
     packed = binder.pack(bound, device)
+    is_shared = False
     if isinstance(device, CudaDevice):
-        use_on(device, [*(a for arg in bound for a in arrays_in(arg)), *gradients])
-    is_shared = any_overlap(gradients, gradients)
+        use_on(device, memory_of(bound))
+    elif not backward.entry.is_small(size):
+        gradients = [a.grad for arg in args for a in arrays_in(arg) if a.requires_grad]
+        is_shared = any_overlap(gradients, gradients)
     backward.entry.run(dim, packed, is_shared, f"adjoint of {label}", record, block_dim, max_blocks)

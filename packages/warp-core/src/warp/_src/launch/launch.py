@@ -118,15 +118,16 @@ def _execute(
 ) -> None:
     """Run a launch, note what it wrote, and hand it to the recorder."""
     packed = prepared.binder.pack(args, device)
+    written = prepared.written(args)
     if recorder is None:
-        written = prepared.run(dim, args, packed, block_dim, max_blocks)
+        prepared.run(dim, args, written, packed, block_dim, max_blocks)
         mark_written(written, signature_of(prepared.program, dim, args) if is_watching() else None)
         return
-    variant = prepared.variant(dim, args)
-    record = prepared.run_recorded(dim, args, packed, variant, block_dim, max_blocks)
+    variant = prepared.variant(dim, args, written)
+    record = prepared.run_recorded(dim, args, written, packed, variant, block_dim, max_blocks)
     location = _location(sys._getframe(2))
     event = LaunchEvent(prepared, dim, args, input_count, device, location, variant, record, max_blocks, block_dim)
-    event.stamp = mark_written(event.writes, event.signature if is_watching() else None)
+    event.stamp = mark_written(written, event.signature if is_watching(recorder) else None)
     recorder.record(event)
 
 
@@ -149,10 +150,16 @@ def prepare(kernel: Kernel, args: Sequence[Any], device: Device) -> Prepared:
     if not kernel.is_generic:
         types = tuple(type for _, type in kernel.parameters)
         return kernel.compiled.setdefault((), Prepared(Program(kernel, types)))  # type: ignore[no-any-return]  # the table is untyped
-    types = kernel.signature([_argument_type(kernel, number, arg) for number, arg in enumerate(args)])
-    found: Prepared | None = kernel.compiled.get(types)
+    return prepare_types(kernel, [_argument_type(kernel, number, arg) for number, arg in enumerate(args)])
+
+
+def prepare_types(kernel: Kernel, given: Sequence[Any]) -> Prepared:
+    """Give the compiled kernel for types of arguments. Raises ArgumentError or CompileError."""
+    types = kernel.signature(given)
+    key = types if kernel.is_generic else ()
+    found: Prepared | None = kernel.compiled.get(key)
     if found is None:
-        found = kernel.compiled.setdefault(types, Prepared(Program(kernel, types)))
+        found = kernel.compiled.setdefault(key, Prepared(Program(kernel, types)))
     return found
 
 
@@ -363,7 +370,7 @@ def _make_event(
     prepared.binder.pack(args, place)
     location = caller_location()
     shape = launch_shape(dim)
-    variant = prepared.variant(shape, args)
+    variant = variant_of(shape, overlaps(args, prepared.written(args)))
     return LaunchEvent(
         prepared, shape, args, len(inputs), place, location, variant, None, max_blocks, block_dim, metadata
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from warp._src.array.contents import duplicate, replace, use_on
-from warp._src.launch.memory import arrays_in, coincide, overlaps
+from warp._src.launch.memory import coincide, memory_of, overlaps
 from warp._src.launch.prepared import Prepared
 from warp._src.launch.program import Variant, variant_of
 from warp._src.launch.program_cuda import CudaProgram
@@ -21,9 +21,9 @@ class CudaPrepared(Prepared):
     __slots__ = ()
     program: CudaProgram
 
-    def variant(self, dim: tuple[int, ...], args: Sequence[Any]) -> Variant:
+    def variant(self, dim: tuple[int, ...], args: Sequence[Any], written: Sequence[Any]) -> Variant:
         """What the adjoint of a launch depends on besides the types."""
-        may_alias = overlaps(args, self.written(args))
+        may_alias = overlaps(args, written)
         return variant_of(dim, may_alias, may_alias and coincide(args))
 
     def _run_entry(
@@ -39,7 +39,7 @@ class CudaPrepared(Prepared):
     ) -> None:
         device = self.program.device
         if device.streams_made > 1 or device.captures:
-            use_on(device, _memory_of(args))
+            use_on(device, memory_of(args))
         entry.run(dim, packed, False, self.program.kernel.key, record, block_dim, max_blocks)
 
     def _keep(
@@ -94,9 +94,3 @@ class _CheckedLater:
             )
         address: int = self._record.address
         return address
-
-
-def _memory_of(args: list[Any]) -> list[Any]:
-    """The arrays of arguments, and their gradients."""
-    arrays = [found for arg in args for found in arrays_in(arg)]
-    return [*arrays, *(found.grad for found in arrays if found.requires_grad)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import linecache
 import math
 import threading
@@ -40,6 +41,11 @@ from warp.errors import AutogradError
 # Work that is worth a chunk of its own, and work during which other Python threads may not wait, in operations.
 _OPERATIONS_PER_CHUNK = 16_384
 _OPERATIONS_WITH_GIL = 40_000
+# What every loaded object exports.
+_NATIVE_HEAD = """
+WP_EXPORT const int wp_abi = WP_ABI_VERSION;
+WP_EXPORT void wp_bind(const void* const*) {}
+"""
 
 
 @cache
@@ -57,6 +63,7 @@ class Entry:
     operations: int  # per work item, estimated
     has_loops: bool
     must_be_ordered: bool  # whatever the summary says: work items append to one stream
+    identity: str  # of the code: the same in every process
     chunk: int = field(init=False)  # the fewest work items that are worth a chunk
     _ordered: tuple[int, ...] = field(init=False)  # flags by whether the interpreter lock is released
 
@@ -79,7 +86,8 @@ class Entry:
         size = math.prod(dim)
         if size:
             block = pack_launch(dim) if record is None else pack_launch.__wrapped__(dim, record=record.address)
-            executor().run(self.address, block, packed, self.flags(dim, size, may_alias), label)
+            flags = self.ordered_flags(size) if self.is_small(size) else self.flags(dim, size, may_alias)
+            executor().run(self.address, block, packed, flags, label)
 
     def is_small(self, size: int) -> bool:
         """Tell whether a launch is a single chunk, so that it runs on the caller whatever its kind."""
@@ -306,7 +314,8 @@ class Program:
             loaded: LoadedObject = runtime.result().load(path)
         address = loaded.forward if name == "wp_forward" else loaded.backward
         assert address is not None, "the emitter exports the entry that it was asked for"
-        return Entry(address, summary, operations_per_item(function), has_loops(function), must_be_ordered)
+        identity = hashlib.sha256(f"{options!r}\n{source}".encode()).hexdigest()
+        return Entry(address, summary, operations_per_item(function), has_loops(function), must_be_ordered, identity)
 
 
 def _all_operations(function: IrFunction) -> Iterator[Op]:
@@ -320,6 +329,12 @@ def _all_operations(function: IrFunction) -> Iterator[Op]:
 def _describe(key: str, problems: tuple[Problem, ...]) -> str:
     lines = "\n".join(f"  {problem.loc}: {problem.text}" for problem in problems)
     return f"the gradient of kernel '{key}' cannot be computed correctly:\n{lines}"
+
+
+def load_native(source: str) -> LoadedObject:
+    """Compile C++ text, with native/abi.h and native/freestanding.h before it, and load it. Raises ToolchainError."""
+    head = f"{build.native_text('abi.h')}\n{build.native_text('freestanding.h')}\n{_NATIVE_HEAD}\n"
+    return executor().load(build.build_object(head + source))
 
 
 def clear_cache() -> None:

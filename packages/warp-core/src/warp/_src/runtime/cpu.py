@@ -68,6 +68,11 @@ class Executor:
             raise ArgumentError(f"the number of workers must be at least 1, not {count}")
         self._library.wp_set_workers(ctypes.c_int(min(count, 2**16)))
 
+    @property
+    def native_launch(self) -> int:
+        """Return the address of `wp_launch_plain`, with which native code runs entry points."""
+        return _find_symbol(self._library, "wp_launch_plain") or 0
+
     def load(self, path: str | os.PathLike[str]) -> LoadedObject:
         """Load a compiled object and bind its table.
 

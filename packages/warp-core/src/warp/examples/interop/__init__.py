@@ -1,0 +1,1 @@
+"""Examples that bridges to frameworks contribute: `python -m warp.examples.interop.example_jax_kernel`."""

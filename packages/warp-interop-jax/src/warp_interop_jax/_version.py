@@ -1,0 +1,3 @@
+"""The version of warp-interop-torch."""
+
+__version__ = "0.1.0"

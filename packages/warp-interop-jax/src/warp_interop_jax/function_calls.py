@@ -1,0 +1,324 @@
+"""The calls that a Python function of launches gives: itself, its tangent and its adjoint."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from typing import Any, Final
+
+import jax
+import numpy as np
+
+import warp as wp
+from warp.errors import AutogradError
+from warp_interop_jax.batches import each
+from warp_interop_jax.callback import Buffer, CallContext, array_of, register_callback
+from warp_interop_jax.parameters import Parameter
+from warp_interop_jax.plan import Layout
+from warp_interop_jax.primitive import Derived, is_float
+from warp_interop_jax.varying import type_like, types_of
+
+_TARGETS: Final = {True: "warp_function", False: "warp_function_without_graph"}
+_lock: Final = threading.Lock()
+_calls: Final[dict[int, _FunctionCall]] = {}
+"""Calls by the key that they carry."""
+_keys: Final[dict[_FunctionCall, int]] = {}
+
+
+@dataclass(frozen=True)
+class FunctionSite:
+    """A call of a function: everything but the data."""
+
+    function: Callable[..., Any] = field(repr=False)
+    name: str
+    parameters: tuple[Parameter, ...]
+    layouts: tuple[Layout | None, ...]
+    """Those of arrays; None for values."""
+    types: tuple[Any, ...]
+    """Types of the elements of arrays."""
+    values: tuple[Any, ...] = field(compare=False, repr=False)
+    """Those of the other parameters; None for arrays."""
+    text_of_values: str
+    is_graph_compatible: bool
+    vmap_method: str | None
+
+    @cached_property
+    def inputs(self) -> tuple[int, ...]:
+        """Return the numbers of the parameters that are arrays which the caller passes."""
+        return tuple(p.number for p in self.parameters if p.is_array and not p.is_output)
+
+    @cached_property
+    def results(self) -> tuple[int, ...]:
+        """Return the numbers of the parameters whose arrays the caller gets."""
+        return tuple(p.number for p in self.parameters if p.is_output or p.is_changed)
+
+    @cached_property
+    def float_results(self) -> tuple[int, ...]:
+        """Return those of the results that have derivatives."""
+        return tuple(number for number in self.results if is_float(self.type_of(number)))
+
+    def layout(self, number: int) -> Layout:
+        """Return the layout of an array parameter."""
+        found = self.layouts[number]
+        assert found is not None, "only arrays are asked for"
+        return found
+
+    def type_of(self, number: int) -> Any:
+        """Return shape and dtype of an array parameter."""
+        return jax.ShapeDtypeStruct(self.layout(number).full, self.layout(number).dtype)
+
+    def call(self, arguments: Sequence[Any]) -> None:
+        """Call the function."""
+        self.function(*arguments)
+
+    def with_values(self, arrays: dict[int, Any]) -> list[Any]:
+        """Return the arguments of the function, given its arrays."""
+        return [arrays.get(number, value) for number, value in enumerate(self.values)]
+
+
+@dataclass(frozen=True)
+class _FunctionCall(ABC):
+    site: FunctionSite
+
+    @property
+    @abstractmethod
+    def operand_numbers(self) -> Sequence[int]:
+        """Return which parameters operands belong to."""
+
+    @property
+    @abstractmethod
+    def result_numbers(self) -> Sequence[int]:
+        """Return which parameters results belong to."""
+
+    @abstractmethod
+    def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
+        """Compute the results of one element of a batch."""
+
+    @property
+    def results(self) -> tuple[Any, ...]:
+        """Return shapes and dtypes of the results."""
+        return tuple(map(self.site.type_of, self.result_numbers))
+
+    @property
+    def key(self) -> int:
+        """Return a number for the call, which is the same in every process that makes the same calls."""
+        with _lock:
+            if self not in _keys:
+                text = f"{type(self).__name__} {self.site} {self.operand_numbers} {self.result_numbers}"
+                # Different functions may look alike.
+                _keys[self] = key = next(key for key in _digests(text) if key not in _calls)
+                _calls[key] = self
+            return _keys[self]
+
+    def _call(self, operands: Sequence[Any], method: str | None, **options: Any) -> list[Any]:
+        target = _registered_target(self.site.is_graph_compatible)
+        given = types_of(operands)
+        types = [type_like(given, result) for result in self.results]
+        call = jax.ffi.ffi_call(target, types, vmap_method=method, **options)
+        return list(call(*operands, call=np.int64(self.key)))
+
+
+def _digests(text: str) -> Iterator[int]:
+    for attempt in itertools.count():
+        yield int.from_bytes(hashlib.sha256(f"{attempt} {text}".encode()).digest()[:8], "little", signed=True)
+
+
+@dataclass(frozen=True)
+class FunctionForward(_FunctionCall):
+    """The function. Operands are its inputs, results those that it changes and its outputs."""
+
+    @property
+    def operand_numbers(self) -> Sequence[int]:
+        """Return which parameters operands belong to."""
+        return self.site.inputs
+
+    @property
+    def result_numbers(self) -> Sequence[int]:
+        """Return which parameters results belong to."""
+        return self.site.results
+
+    @cached_property
+    def changed(self) -> tuple[int, ...]:
+        """Return the operands that share memory with results."""
+        return tuple(place for place, number in enumerate(self.site.inputs) if number in self.site.results)
+
+    def apply(self, *operands: Any) -> list[Any]:
+        """Return the results."""
+        aliases = {number: place for place, number in enumerate(self.changed)}
+        return self._call(operands, self.site.vmap_method, input_output_aliases=aliases)
+
+    def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
+        """Compute the results of one element of a batch."""
+        arrays = _arrays(self.site, self.site.inputs, inputs)
+        results = _arrays(self.site, self.site.results, outputs)
+        _start(results, arrays)
+        self.site.call(self.site.with_values(arrays | results))
+
+    def tangent(self, perturbed: tuple[int, ...]) -> Derived:
+        """Return forward mode."""
+        call = FunctionTangent(self.site, perturbed)
+        return Derived(call, tuple(range(len(self.site.inputs))))
+
+    def transposed(self, linear: tuple[int, ...]) -> Derived:
+        """Raise AutogradError: a function is not known to be linear."""
+        raise AutogradError(f"{self.site.name} is not linear and cannot be transposed")
+
+
+@dataclass(frozen=True)
+class FunctionTangent(_FunctionCall):
+    """Forward mode. Operands are the inputs and directions of those `perturbed`."""
+
+    perturbed: tuple[int, ...]
+
+    changed = ()
+
+    @property
+    def operand_numbers(self) -> Sequence[int]:
+        """Return which parameters operands belong to."""
+        return (*self.site.inputs, *(self.site.inputs[place] for place in self.perturbed))
+
+    @property
+    def result_numbers(self) -> Sequence[int]:
+        """Return which parameters results belong to."""
+        return self.site.float_results
+
+    def apply(self, *operands: Any) -> list[Any]:
+        """Return the directions of the results of floating point."""
+        return self._call(operands, "expand_dims")
+
+    def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
+        """Compute the results of one element of a batch."""
+        site = self.site
+        count = len(site.inputs)
+        arrays = _arrays(site, site.inputs, inputs[:count])
+        moved = [site.inputs[place] for place in self.perturbed]
+        directions = _arrays(site, moved, inputs[count:])
+        given = list(site.inputs)
+
+        def run(*values: Any) -> list[Any]:
+            results = {
+                number: wp.clone(values[given.index(number)]) if number in given else _zeros(site, number)
+                for number in site.results
+            }
+            site.call(site.with_values(dict(zip(given, values, strict=True)) | results))
+            return [results[number] for number in site.float_results]
+
+        tangents = [directions.get(number) for number in given]
+        products = wp.autograd.jvp(run, inputs=[arrays[number] for number in given], tangents=tangents)
+        for target, product in zip(_arrays(site, site.float_results, outputs).values(), products, strict=True):
+            wp.copy(target, product)
+
+    def tangent(self, perturbed: tuple[int, ...]) -> Derived:
+        """Return this call, which is linear in directions. AutogradError if something else is perturbed."""
+        first = len(self.site.inputs)
+        if any(number < first for number in perturbed):
+            raise AutogradError(f"{self.site.name}: a function has no second derivatives; make a jax_kernel")
+        kept = tuple(self.perturbed[number - first] for number in perturbed)
+        return Derived(replace(self, perturbed=kept), tuple(range(first)))
+
+    def transposed(self, linear: tuple[int, ...]) -> Derived:
+        """Return the adjoint for the inputs whose directions these are."""
+        first = len(self.site.inputs)
+        sought = tuple(self.perturbed[number - first] for number in linear)
+        return Derived(FunctionAdjoint(self.site, sought), tuple(range(first)))
+
+
+@dataclass(frozen=True)
+class FunctionAdjoint(_FunctionCall):
+    """The adjoint, by a tape. Operands are the inputs and the cotangents of the results of floating point."""
+
+    sought: tuple[int, ...]
+
+    changed = ()
+
+    @property
+    def operand_numbers(self) -> Sequence[int]:
+        """Return which parameters operands belong to."""
+        return (*self.site.inputs, *self.site.float_results)
+
+    @property
+    def result_numbers(self) -> Sequence[int]:
+        """Return which parameters results belong to."""
+        return tuple(self.site.inputs[place] for place in self.sought)
+
+    def apply(self, *operands: Any) -> list[Any]:
+        """Return the cotangents of the inputs sought."""
+        return self._call(operands, "expand_dims")
+
+    def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
+        """Compute the results of one element of a batch."""
+        site = self.site
+        count = len(site.inputs)
+        arrays = _arrays(site, site.inputs, inputs[:count])
+        seeds = _arrays(site, site.float_results, inputs[count:])
+        gradients = _arrays(site, self.result_numbers, outputs)
+        for number, gradient in gradients.items():
+            gradient.zero_()
+            arrays[number].grad = gradient
+        with wp.Tape() as tape:
+            results = {
+                number: wp.clone(arrays[number], requires_grad=number in seeds)
+                if number in arrays
+                else _zeros(site, number, number in seeds)
+                for number in site.results
+            }
+            site.call(site.with_values(arrays | results))
+        tape.backward(grads={results[number]: seed for number, seed in seeds.items()})
+
+    def tangent(self, perturbed: tuple[int, ...]) -> Derived:
+        """Raise AutogradError: there are no second derivatives."""
+        raise AutogradError(f"{self.site.name}: a function has no second derivatives; make a jax_kernel")
+
+    transposed = tangent
+
+
+def _zeros(site: FunctionSite, number: int, requires_grad: bool = False) -> Any:
+    return wp.zeros(site.layout(number).shape, dtype=site.types[number], requires_grad=requires_grad)
+
+
+def _arrays(site: FunctionSite, numbers: Sequence[int], buffers: Sequence[Buffer]) -> dict[int, Any]:
+    return {number: array_of(b, site.types[number]) for number, b in zip(numbers, buffers, strict=True)}
+
+
+def _start(results: dict[int, Any], inputs: dict[int, Any]) -> None:
+    """Let results begin as the inputs that they change, or as zeros."""
+    for number, result in results.items():
+        if number not in inputs:
+            result.zero_()
+        elif result.ptr != inputs[number].ptr:
+            wp.copy(result, inputs[number])
+
+
+# ---------------------------------------------------------------------------------------------------- the handler
+
+
+@cache
+def _registered_target(is_graph_compatible: bool) -> str:
+    """Return the name of the handler of all functions, which is registered once."""
+    name = _TARGETS[is_graph_compatible]
+    register_callback(name, _handle, is_graph_compatible)
+    return name
+
+
+def _handle(inputs: list[Buffer], outputs: list[Buffer], attributes: dict[str, Any], context: CallContext) -> None:
+    call = _calls.get(attributes["call"])
+    if call is None:
+        raise LookupError("this process has not traced the function that is called")
+    count = len(inputs)
+    numbers = [*call.operand_numbers, *call.result_numbers]
+    ranks = [len(call.site.layout(number).full) for number in numbers]
+    with wp.ScopedDevice(context.device), _on_stream(context):
+        for parts in each([*inputs, *outputs], ranks):
+            call.run(parts[:count], parts[count:])
+
+
+def _on_stream(context: CallContext) -> Any:
+    if context.stream is None:
+        return nullcontext()
+    return wp.ScopedStream(wp.Stream(context.device, cuda_stream=context.stream))

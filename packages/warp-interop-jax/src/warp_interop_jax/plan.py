@@ -1,0 +1,195 @@
+"""What the native handler does at one call of a kernel, as data: buffers, preparations and launches."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+from warp.entries import ArgumentBlock, EntryPoint, KernelEntries, launch_block
+
+_DESCRIPTOR: Final = struct.Struct("=QQ4q4q4qii")  # wp_array of warp/native/abi.h
+_GRADIENT: Final = 8  # where in it the address of the gradient is
+_ZEROS: Final = ctypes.create_string_buffer(1 << 16)
+"""Elements that are zero, for arrays of zeros without memory of their own."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """An array that a kernel gets: its shape as the kernel sees it, and what JAX's array of it is."""
+
+    shape: tuple[int, ...]
+    inner: tuple[int, ...]
+    """The dimensions of one element, which JAX has last."""
+    dtype: Any
+    """NumPy's dtype of the scalars."""
+
+    @property
+    def full(self) -> tuple[int, ...]:
+        """Return the shape in JAX."""
+        return self.shape + self.inner
+
+    @property
+    def element_size(self) -> int:
+        """Return the bytes of one element."""
+        size: int = self.dtype.itemsize
+        for extent in self.inner:
+            size *= extent
+        return size
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of the array."""
+        size = self.element_size
+        for extent in self.shape:
+            size *= extent
+        return size
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Return bytes from one element to the next, by dimension."""
+        found = []
+        step = self.element_size
+        for extent in reversed(self.shape):
+            found.append(step)
+            step *= extent
+        return tuple(reversed(found))
+
+    def descriptor(self, is_zeros: bool = False) -> bytes:
+        """Return the `wp_array`, without addresses, or of zeros that all share one element."""
+        ndim = len(self.shape)
+        pad = (0,) * (4 - ndim)
+        strides = ((0,) * ndim if is_zeros else self.strides) + pad
+        address = ctypes.addressof(_ZEROS) if is_zeros else 0
+        return _DESCRIPTOR.pack(address, 0, *self.shape, *pad, *strides, *self.strides, *pad, ndim, 0)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch: an entry point, and where in its arguments the addresses of which buffers go."""
+
+    entry: EntryPoint
+    block: bytes
+    arguments: bytes
+    patches: tuple[tuple[int, int], ...]
+    what: str
+    """What the launch is of the kernel, for messages: "" or "adjoint of "."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything the handler must know of a call; operands are the buffers of inputs, then of results."""
+
+    entries: KernelEntries
+    inputs: tuple[Layout, ...]
+    results: tuple[Layout, ...]
+    preparations: tuple[tuple[int, int], ...]
+    launches: tuple[Launch, ...]
+    record: tuple[int, int] | None
+
+    @cached_property
+    def key(self) -> int:
+        """Return a number that names the plan, the same in every process."""
+        parts = (
+            self.entries.kernel.key,
+            [(layout.shape, layout.inner, layout.dtype.str) for layout in self.inputs + self.results],
+            self.preparations,
+            [
+                (step.entry.identity, step.entry.flags, step.block, _without_zeros(step.arguments), step.patches)
+                for step in self.launches
+            ],
+            self.record,
+        )
+        return int.from_bytes(hashlib.sha256(repr(parts).encode()).digest()[:8], "little", signed=True)
+
+
+def _without_zeros(arguments: bytes) -> bytes:
+    return arguments.replace(ctypes.addressof(_ZEROS).to_bytes(8, "little"), b"zeros...")
+
+
+@dataclass
+class PlanBuilder:
+    """Collects the buffers of a call, and what is done with them."""
+
+    entries: KernelEntries
+    inputs: list[Layout] = field(default_factory=list)
+    results: list[Layout] = field(default_factory=list)
+    _sources: list[tuple[int, int]] = field(default_factory=list)
+    _launches: list[tuple[Launch, list[tuple[int, int]]]] = field(default_factory=list)
+    _record: tuple[int, int] | None = None
+
+    def add_input(self, layout: Layout) -> int:
+        """Add an input and return its number."""
+        self.inputs.append(layout)
+        return len(self.inputs) - 1
+
+    def add_result(self, layout: Layout, source: int | None = -1) -> int:
+        """Add a result and return its number, which is negative: it counts down from -1.
+
+        Before the launches it is a copy of the input `source`, or zeros where that is -1; None leaves it as it is.
+        """
+        self.results.append(layout)
+        number = -len(self.results)
+        if source is not None:
+            self._sources.append((number, source))
+        return number
+
+    def add_record(self, places: int | None, starts: int | None) -> None:
+        """Let the launches share a record in the memory of two results."""
+        self._record = (places or 0, starts or 0)
+
+    def launch(
+        self,
+        entry: EntryPoint,
+        dim: tuple[int, ...],
+        block: ArgumentBlock,
+        arrays: Sequence[tuple[int, Layout, int | None, int | None]],
+        what: str = "",
+    ) -> None:
+        """Add a launch.
+
+        `arrays` gives for a parameter its number, its layout, and the numbers of the buffers with its values and its
+        gradient. Without values it reads as zeros.
+        """
+        arguments = bytearray(block.template)
+        patches: list[tuple[int, int]] = []
+        for number, layout, values, gradient in arrays:
+            offset = block.offsets[number]
+            arguments[offset : offset + _DESCRIPTOR.size] = layout.descriptor(is_zeros=values is None)
+            if values is not None:
+                patches.append((offset, values))
+            if gradient is not None:
+                patches.append((offset + _GRADIENT, gradient))
+        self._launches.append((Launch(entry, launch_block(dim), bytes(arguments), (), what), patches))
+
+    def build(self) -> Plan:
+        """Return the plan."""
+        launches = tuple(
+            Launch(
+                launch.entry,
+                launch.block,
+                launch.arguments,
+                tuple((offset, self._operand(number)) for offset, number in patches),
+                launch.what,
+            )
+            for launch, patches in self._launches
+        )
+        record = self._record
+        return Plan(
+            self.entries,
+            tuple(self.inputs),
+            tuple(self.results),
+            tuple((self._operand(number), source) for number, source in self._sources),
+            launches,
+            None if record is None else (self._place(record[0]), self._place(record[1])),
+        )
+
+    def _operand(self, number: int) -> int:
+        return number if number >= 0 else len(self.inputs) - 1 - number
+
+    def _place(self, number: int) -> int:
+        return self._operand(number) if number else -1
