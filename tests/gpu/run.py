@@ -1,0 +1,140 @@
+"""Runs the steps of `tests/gpu/run.sh`, each in a process of its own and within its time, and prints a table of them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUDGET = 330.0
+"""Seconds for all steps."""
+SUITE = ("tests/device", "tests/autograd/test_recorded_loads.py", "tests/autograd/test_atomics_and_views.py")
+GRADIENTS = (
+    "tests/autograd/test_control_flow.py",
+    "tests/autograd/test_components.py",
+    "tests/autograd/test_calls.py",
+    "tests/autograd/test_carried_aggregates.py",
+)
+QUICK = ("tests/device/test_map.py",)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a step showed."""
+
+    step: str
+    status: str
+    detail: str
+    seconds: float
+
+
+class Session:
+    """The steps that have run, on a GPU or on the stand-in."""
+
+    def __init__(self, is_rehearsal: bool, is_quick: bool) -> None:
+        self.device = "stand-in" if is_rehearsal else "cuda"
+        self.is_quick = is_quick
+        self.outcomes: list[Outcome] = []
+        self._start = time.monotonic()
+
+    def step(self, name: str, limit: float, run: Callable[[float], tuple[str, str]]) -> None:
+        """Run a step for at most `limit` seconds, or what is left."""
+        start = time.monotonic()
+        left = BUDGET - (start - self._start)
+        print(f"\n== {name}", flush=True)
+        if left < 5.0:
+            self.outcomes.append(Outcome(name, "no time", "", 0.0))
+            return
+        try:
+            status, detail = run(min(limit, left))
+        except subprocess.TimeoutExpired as error:
+            status, detail = "timeout", f"after {error.timeout:.0f} s"
+        self.outcomes.append(Outcome(name, status, detail, time.monotonic() - start))
+
+    def python(self, limit: float, *arguments: str, wrapper: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+        """Run Python in a process of its own; show its output and return it."""
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+        command = [*wrapper, sys.executable, *arguments]
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=limit, check=False
+        )
+        print(done.stdout[-4000:], done.stderr[-2000:], sep="", flush=True)
+        return done
+
+    def pytest(self, limit: float, *arguments: str) -> tuple[str, str]:
+        """Run tests on the device."""
+        options = ("-q", "--tb=short", "--maxfail=20", "-W", "ignore::pytest.PytestConfigWarning")
+        done = self.python(limit, "-m", "pytest", *options, "--on", self.device, *arguments)
+        counts = re.findall(r"\d+ (?:passed|failed|errors?|deselected)", done.stdout)
+        return "passed" if done.returncode == 0 else "FAILED", ", ".join(counts[-4:])
+
+    def environment(self, limit: float) -> tuple[str, str]:
+        done = self.python(limit, "-m", "tests.gpu.describe", self.device)
+        return "passed" if done.returncode == 0 else "FAILED", done.stdout.strip().splitlines()[-1]
+
+    def suite(self, limit: float) -> tuple[str, str]:
+        return self.pytest(limit, *(QUICK if self.is_quick else SUITE))
+
+    def gradients(self, limit: float) -> tuple[str, str]:
+        return self.pytest(limit, *(QUICK if self.is_quick else GRADIENTS))
+
+    def checks(self, limit: float) -> tuple[str, str]:
+        return self.pytest(limit, "tests/gpu/checks.py")
+
+    def frameworks(self, limit: float) -> tuple[str, str]:
+        status, detail = self.pytest(limit, "tests/gpu/frameworks.py", "-rN")
+        return ("none found", "") if not detail else (status, detail)
+
+    def sanitizer(self, limit: float) -> tuple[str, str]:
+        found = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path="/usr/local/cuda/bin")
+        if found is None or self.device != "cuda":
+            return "not found", ""
+        wrapper = (found, "--error-exitcode", "9", "--target-processes", "all")
+        chosen = ("-m", "pytest", "-q", "--on", "cuda", "tests/gpu/checks.py", "-k", "not graph")
+        done = self.python(limit, *chosen, wrapper=wrapper)
+        return "passed" if done.returncode == 0 else "FAILED", _last_line(done.stdout, "ERROR SUMMARY")
+
+    def benchmark(self, limit: float) -> tuple[str, str]:
+        done = self.python(limit, "-m", "tests.gpu.measure", self.device)
+        if done.returncode:
+            return "FAILED", _last_line(done.stderr, "")
+        figures = json.loads(done.stdout.strip().splitlines()[-1])
+        return "measured", "; ".join(f"{name} {value}" for name, value in figures.items())
+
+
+def _last_line(text: str, word: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if word in line]
+    return lines[-1][:120] if lines else ""
+
+
+def main() -> int:
+    """Run all steps; return 1 if one failed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rehearse", action="store_true", help="use a stand-in for the driver")
+    parser.add_argument("--quick", action="store_true", help="run a few of the tests only")
+    options = parser.parse_args()
+    session = Session(options.rehearse, options.quick)
+    session.step("environment", 60.0, session.environment)
+    session.step("checks of what only a GPU shows", 90.0, session.checks)
+    session.step("frameworks", 60.0, session.frameworks)
+    session.step("benchmarks", 60.0, session.benchmark)
+    session.step("device tests", 120.0, session.suite)
+    session.step("compute-sanitizer", 60.0, session.sanitizer)
+    session.step("gradient tests", 120.0, session.gradients)
+    print("\nsummary" + (" (rehearsal: no GPU was used)" if options.rehearse else ""))
+    for outcome in session.outcomes:
+        print(f"{outcome.step:<34}{outcome.status:<12}{outcome.seconds:6.1f} s  {outcome.detail}")
+    return int(any(outcome.status in ("FAILED", "timeout") for outcome in session.outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
