@@ -2,7 +2,8 @@
 
 The blocks of a page share one namespace and run in a process of their own, as a file with the page's line numbers. A
 block of `text` or `output` right after a Python block is what it must print; `...` stands for anything. A page that
-needs a framework says so in a comment, `% needs: torch`, and is tested where it is installed.
+needs a framework says so in a comment, `% needs: torch`, and is tested where it is installed; `% on: stand-in` runs a
+page with stand-ins for CUDA devices.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ import warp_autograd
 
 ROOT = Path(__file__).resolve().parents[2]
 NEEDS = re.compile(r"^% needs: (\w+)$", re.MULTILINE)
+STAND_IN = "% on: stand-in"
+INSTALL = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.cuda.fake_driver import install; install()"
 # Paddle says at import which build tools it misses.
 IMPORT_WARNINGS = ("-W", "ignore::UserWarning:paddle.utils.cpp_extension.extension_utils")
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -91,7 +94,10 @@ def run_page(path: Path, text: str, directory: Path) -> list[str]:
     """Run a page in a directory; return one message for each block that prints something else."""
     blocks = list(blocks_of(text))
     script = directory / f"{path.stem}.py"
-    script.write_text(program_of(blocks), encoding="utf-8")
+    program = program_of(blocks)
+    if STAND_IN in text:
+        program = INSTALL + program  # the first line of a page is no code
+    script.write_text(program, encoding="utf-8")
     command = [sys.executable, "-W", "error", *IMPORT_WARNINGS, str(script)]
     environment = {**os.environ, "MPLBACKEND": "agg"}
     run = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)

@@ -18,9 +18,8 @@ def main() -> None:
     driver = device.driver.driver_version() / 1000
     compiler = "the host's compiler" if device.compiler else f"NVRTC {'.'.join(map(str, nvrtc_version()))}"
     memory = device.total_memory / 2**30
-    print(
-        f"{device.name}, sm_{device.arch}, {memory:.0f} GiB, driver for CUDA {driver:g}, {compiler}, {len(wp.get_cuda_devices())} devices"
-    )
+    what = f"{device.name}, sm_{device.arch}, {memory:.0f} GiB, driver for CUDA {driver:g}, {compiler}"
+    print(f"{what}, {len(wp.get_cuda_devices())} devices")
 
 
 if __name__ == "__main__":

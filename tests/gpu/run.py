@@ -1,4 +1,4 @@
-"""Runs the steps of `tests/gpu/run.sh`, each in a process of its own and within its time, and prints a table of them."""
+"""Runs the steps of `tests/gpu/run.sh`, each in a process of its own and within its time, and prints a table."""
 
 from __future__ import annotations
 
