@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import re
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from tests.builtins.instances import scalar_type
 
-from warp._src.build import LIBM, Compiler, compile_shared, libm_header
+from warp._src.build import LIBM, Compiler, build_object, libm_header
 from warp._src.builtins.declare import Overload
 from warp._src.emit.names import cpp_type
 from warp._src.emit.prelude import prelude
 from warp._src.types.scalars import bfloat16, is_scalar
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
+BATCH = 200
 ALL_KINDS = frozenset({"bfloat16", "half", "tensor", "rotation"})
 
 
@@ -26,8 +27,10 @@ class NativeCalls:
     """One function for each overload, which runs it over packed arguments and packs the results."""
 
     def __init__(self, overloads: Sequence[Overload], compiler: Compiler) -> None:
-        text = "\n".join(function_text(f"call_{index}", overload) for index, overload in enumerate(overloads))
-        self.library = load(text, compiler)
+        texts = [function_text(f"call_{index}", overload) for index, overload in enumerate(overloads)]
+        units = ["\n".join(texts[first : first + BATCH]) for first in range(0, len(texts), BATCH)]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            self.libraries = list(pool.map(lambda unit: load(unit, compiler), units))
         self.overloads = {id(overload): index for index, overload in enumerate(overloads)}
 
     def run(self, overload: Overload, rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
@@ -35,7 +38,8 @@ class NativeCalls:
         packed = b"".join(pack(type, arg) for row in rows for type, arg in zip(overload.param_types, row, strict=True))
         size = sum(result.size for result in overload.result_types)
         out = ctypes.create_string_buffer(len(rows) * size)
-        self.library[f"call_{self.overloads[id(overload)]}"](packed, out, ctypes.c_longlong(len(rows)))
+        index = self.overloads[id(overload)]
+        self.libraries[index // BATCH][f"call_{index}"](packed, out, ctypes.c_longlong(len(rows)))
         return [_unpack(overload, out.raw[size * row : size * (row + 1)]) for row in range(len(rows))]
 
 
@@ -95,12 +99,9 @@ def _cast(text: str, source: Any, target: Any) -> str:
 
 
 def load(text: str, compiler: Compiler) -> ctypes.CDLL:
-    """Compile text that follows the prelude, load it and bind libm."""
+    """Compile text that follows the prelude, or find it in the cache, load it and bind libm."""
     source = prelude(text, ALL_KINDS, libm_header()) + "\n" + text
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "unit.so"
-        path.write_bytes(compile_shared(source, compiler=compiler))
-        library = ctypes.CDLL(str(path))
+    library = ctypes.CDLL(str(build_object(source, compiler=compiler)))
     symbols = (ctypes.CDLL("libm.so.6"), ctypes.CDLL(None))
     addresses = [_address(name, symbols) for name in LIBM]
     library.wp_bind((ctypes.c_void_p * len(addresses))(*addresses))
