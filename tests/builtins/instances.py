@@ -172,4 +172,4 @@ def rounded(scalar: Any, value: Any) -> Any:
     numbers = np.asarray(value, dtype=scalar.numeric)
     if scalar is not bfloat16:
         return numbers
-    return (bfloat16.encode_array(numbers).astype(np.uint32) << 16).view(np.float32)
+    return bfloat16.decode_array(bfloat16.encode_array(value))

@@ -46,13 +46,16 @@ class NativeCalls:
 def _unpack(overload: Overload, data: bytes) -> tuple[Any, ...]:
     found, at = [], 0
     for result in overload.result_types:
-        scalar = scalar_type(result)
-        numbers = np.frombuffer(data[at : at + result.size], dtype=scalar.dtype)
-        if scalar is bfloat16:
-            numbers = (numbers.astype(np.uint32) << 16).view(np.float32)
-        found.append(numbers.reshape(() if is_scalar(result) else result.shape))
+        found.append(unpack(result, data[at : at + result.size]))
         at += result.size
     return tuple(found)
+
+
+def unpack(type: Any, data: bytes) -> Any:
+    scalar = scalar_type(type)
+    stored = np.frombuffer(data, dtype=scalar.dtype)
+    numbers = bfloat16.decode_array(stored) if scalar is bfloat16 else stored
+    return numbers.reshape(() if is_scalar(type) else type.shape)
 
 
 def pack(type: Any, value: Any) -> bytes:
@@ -66,7 +69,7 @@ def function_text(name: str, overload: Overload) -> str:
     """Spell a C function over packed rows of arguments."""
     record, computed = overload.builtin, overload.computed
     parameters = zip(record.parameters, overload.param_types, computed.param_types, strict=True)
-    words = {parameter: _cast(f"{parameter}_", source, target) for parameter, source, target in parameters}
+    words = {parameter: converted(f"{parameter}_", source, target) for parameter, source, target in parameters}
     words |= {
         variable.__name__: str(bound) if isinstance(bound, int) else cpp_type(bound)
         for variable, bound in computed.bindings.items()
@@ -78,7 +81,7 @@ def function_text(name: str, overload: Overload) -> str:
     )
     declared = " ".join(f"{cpp_type(type)} ret{number}_;" for number, type in enumerate(computed.result_types))
     written = "".join(
-        f"{cpp_type(target)} stored{number} = {_cast(f'ret{number}_', source, target)}; "
+        f"{cpp_type(target)} stored{number} = {converted(f'ret{number}_', source, target)}; "
         f"__builtin_memcpy(out, &stored{number}, {target.size}); out += {target.size};"
         for number, (source, target) in enumerate(zip(computed.result_types, overload.result_types, strict=True))
     )
@@ -91,7 +94,7 @@ def function_text(name: str, overload: Overload) -> str:
     )
 
 
-def _cast(text: str, source: Any, target: Any) -> str:
+def converted(text: str, source: Any, target: Any) -> str:
     """Spell the conversion between a type and that in which a builtin computes."""
     if source == target:
         return text
