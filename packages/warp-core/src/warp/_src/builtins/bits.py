@@ -31,7 +31,10 @@ _AWAY_FROM_JUMPS = Sampling(
     group=GROUP,
 )
 def bit_and_tensors(a: Ten[X, I], b: Ten[X, I]) -> Ten[X, I]:
-    """And, bit by bit, of each pair of components."""
+    """And, bit by bit, of each pair of components.
+
+    Example: `wp.bit_and(wp.vec3i(1, 2, 3), wp.vec3i(0, 1, 2))` is [0, 0, 2].
+    """
 
 
 @builtin(
@@ -42,7 +45,10 @@ def bit_and_tensors(a: Ten[X, I], b: Ten[X, I]) -> Ten[X, I]:
     group=GROUP,
 )
 def bit_or_tensors(a: Ten[X, I], b: Ten[X, I]) -> Ten[X, I]:
-    """Or, bit by bit, of each pair of components."""
+    """Or, bit by bit, of each pair of components.
+
+    Example: `wp.bit_or(wp.vec3i(1, 2, 3), wp.vec3i(0, 1, 2))` is [1, 3, 3].
+    """
 
 
 @builtin(
@@ -53,7 +59,10 @@ def bit_or_tensors(a: Ten[X, I], b: Ten[X, I]) -> Ten[X, I]:
     group=GROUP,
 )
 def bit_xor_tensors(a: Ten[X, I], b: Ten[X, I]) -> Ten[X, I]:
-    """Exclusive or, bit by bit, of each pair of components."""
+    """Exclusive or, bit by bit, of each pair of components.
+
+    Example: `wp.bit_xor(wp.vec3i(1, 2, 3), wp.vec3i(0, 1, 2))` is [1, 3, 1].
+    """
 
 
 @builtin(
@@ -64,7 +73,10 @@ def bit_xor_tensors(a: Ten[X, I], b: Ten[X, I]) -> Ten[X, I]:
     group=GROUP,
 )
 def invert_tensor(a: Ten[X, I]) -> Ten[X, I]:
-    """Flip all bits of each component."""
+    """Flip all bits of each component.
+
+    Example: `wp.invert(wp.vec3i(1, 2, 3))` is [-2, -3, -4].
+    """
 
 
 @builtin(
@@ -99,7 +111,10 @@ def shr_tensors(a: Ten[X, I], b: Ten[X, I]) -> Ten[X, I]:
     group=GROUP,
 )
 def lshift(a: I, b: I) -> I:
-    """Shift left; 0 if `b` is negative or not less than the width."""
+    """Shift left; 0 if `b` is negative or not less than the width.
+
+    Example: `wp.lshift(6, 3)` is 48.
+    """
 
 
 @builtin(
@@ -110,7 +125,10 @@ def lshift(a: I, b: I) -> I:
     group=GROUP,
 )
 def lshift_tensors(a: Ten[X, I], b: Ten[X, I]) -> Ten[X, I]:
-    """Shift each component left, by the component of `b`."""
+    """Shift each component left, by the component of `b`.
+
+    Example: `wp.lshift(wp.vec3i(1, 2, 3), wp.vec3i(0, 1, 2))` is [1, 4, 12].
+    """
 
 
 @builtin(
@@ -121,7 +139,10 @@ def lshift_tensors(a: Ten[X, I], b: Ten[X, I]) -> Ten[X, I]:
     group=GROUP,
 )
 def rshift(a: I, b: I) -> I:
-    """Shift right and fill with the sign; the sign alone if `b` is negative or not less than the width."""
+    """Shift right and fill with the sign; the sign alone if `b` is negative or not less than the width.
+
+    Example: `wp.rshift(-6, 1)` is -3.
+    """
 
 
 @builtin(
@@ -132,7 +153,10 @@ def rshift(a: I, b: I) -> I:
     group=GROUP,
 )
 def rshift_tensors(a: Ten[X, I], b: Ten[X, I]) -> Ten[X, I]:
-    """Shift each component right and fill with the sign, by the component of `b`."""
+    """Shift each component right and fill with the sign, by the component of `b`.
+
+    Example: `wp.rshift(wp.vec3i(1, 2, 3), wp.vec3i(0, 1, 2))` is [1, 1, 0].
+    """
 
 
 @builtin(
@@ -143,7 +167,10 @@ def rshift_tensors(a: Ten[X, I], b: Ten[X, I]) -> Ten[X, I]:
     group=GROUP,
 )
 def unot(a: B) -> bool_:
-    """Tell whether a bool is false, or an integer 0: `not a`."""
+    """Tell whether a bool is false, or an integer 0: `not a`.
+
+    Example: `wp.unot(True)` is False.
+    """
 
 
 @builtin(
@@ -155,7 +182,10 @@ def unot(a: B) -> bool_:
     sampling=_AWAY_FROM_JUMPS,
 )
 def mod_vectors(a: Vec[N, S], b: Vec[N, S]) -> Vec[N, S]:
-    """Remainder of each pair of components, with the sign of that of `a`."""
+    """Remainder of each pair of components, with the sign of that of `a`.
+
+    Example: `wp.mod(wp.vec3(5.0, 2.0, -3.0), wp.vec3(2.0, 1.0, 2.0))` is [1, 0, -1].
+    """
 
 
 @builtin(
@@ -178,7 +208,10 @@ def tensor_whole_quotients(a: Vec[N, F], b: Vec[N, F]) -> Vec[N, F]:
     group="Scalar math",
 )
 def isfinite_tensor(a: Ten[X, S]) -> bool_:
-    """Tell whether all components are neither infinite nor nan."""
+    """Tell whether all components are neither infinite nor nan.
+
+    Example: `wp.isfinite(wp.vec3(1.0, 2.0, 3.0))` is True.
+    """
 
 
 @builtin(
@@ -189,7 +222,10 @@ def isfinite_tensor(a: Ten[X, S]) -> bool_:
     group="Scalar math",
 )
 def isnan_tensor(a: Ten[X, S]) -> bool_:
-    """Tell whether any component is nan."""
+    """Tell whether any component is nan.
+
+    Example: `wp.isnan(wp.vec3(1.0, wp.nan, 3.0))` is True.
+    """
 
 
 @builtin(
@@ -200,7 +236,10 @@ def isnan_tensor(a: Ten[X, S]) -> bool_:
     group="Scalar math",
 )
 def isinf_tensor(a: Ten[X, S]) -> bool_:
-    """Tell whether any component is inf or -inf."""
+    """Tell whether any component is inf or -inf.
+
+    Example: `wp.isinf(wp.vec3(1.0, wp.inf, 3.0))` is True.
+    """
 
 
 @builtin(
@@ -212,7 +251,10 @@ def isinf_tensor(a: Ten[X, S]) -> bool_:
     sampling=Sampling(ranges={"b": (0.5, 2.0)}),
 )
 def div_approx(a: F, b: F) -> F:
-    """Divide; where a device has a faster, less exact division it may be used."""
+    """Divide; where a device has a faster, less exact division it may be used.
+
+    Example: `wp.div_approx(0.5, 0.25)` is 2.
+    """
 
 
 @builtin(
@@ -224,7 +266,10 @@ def div_approx(a: F, b: F) -> F:
     sampling=Sampling(ranges={"b": (0.5, 2.0)}),
 )
 def div_approx_tensor(a: Ten[X, F], b: F) -> Ten[X, F]:
-    """Divide each component by a scalar."""
+    """Divide each component by a scalar.
+
+    Example: `wp.div_approx(wp.vec3(1.0, 2.0, 3.0), 0.5)` is [2, 4, 6].
+    """
 
 
 @builtin(
@@ -239,7 +284,10 @@ def div_approx_tensor(a: Ten[X, F], b: F) -> Ten[X, F]:
     sampling=Sampling(ranges={"b": (0.5, 2.0)}),
 )
 def div_approx_into(a: F, b: Ten[X, F]) -> Ten[X, F]:
-    """Divide a scalar by each component."""
+    """Divide a scalar by each component.
+
+    Example: `wp.div_approx(0.5, wp.vec3(1.0, 2.0, 3.0))` is [0.5, 0.25, 0.166667].
+    """
 
 
 @builtin(
@@ -251,7 +299,10 @@ def div_approx_into(a: F, b: Ten[X, F]) -> Ten[X, F]:
     sampling=REGULAR,
 )
 def inverse_approx(a: Mat[L, L, F]) -> Mat[L, L, F]:
-    """Inverse of a matrix; where a device has a faster, less exact division it may be used."""
+    """Inverse of a matrix; where a device has a faster, less exact division it may be used.
+
+    Example: `wp.inverse_approx(wp.mat22(1.0, 2.0, 3.0, 4.0))` is [[-2, 1], [1.5, -0.5]].
+    """
 
 
 __all__ = ["GROUP"]

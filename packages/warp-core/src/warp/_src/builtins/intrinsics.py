@@ -46,7 +46,8 @@ def _declare_printf(count: int) -> Builtin:
         adjoint=_EFFECT,
         reference=_print,
         group=GROUP,
-        doc="Print numbers in the format of C's printf, a literal. It has at most 32 arguments.",
+        doc="Print numbers in the format of C's printf, a literal. It has at most 32 arguments.\n\n"
+        'Example: `wp.printf("%d: %f\\n", i, x)`.',
         has_effects=True,
         bounded=True,
         internal=False,

@@ -198,7 +198,7 @@ def sample_unit_ring(state: uint32) -> Vec[Two, float32]:
 def sample_unit_disk(state: uint32) -> Vec[Two, float32]:
     """Draw a point inside the unit circle uniformly.
 
-    Example: `p = radius * wp.sample_unit_disk(rng)`.
+    Example: `place = radius * wp.sample_unit_disk(rng)`.
     """
 
 
@@ -278,7 +278,7 @@ def sample_unit_hemisphere(state: uint32) -> Vec[Three, float32]:
 def sample_unit_square(state: uint32) -> Vec[Two, float32]:
     """Draw a point of the square [-0.5, 0.5)^2 uniformly.
 
-    Example: `p = wp.sample_unit_square(rng)`.
+    Example: `place = wp.sample_unit_square(rng)`.
     """
 
 
