@@ -39,7 +39,7 @@ def to_jax(warp_array: Any) -> Any:
 
 def get_jax_device() -> Any:
     """Return the device that JAX uses by default in this thread."""
-    device = jax.config.jax_default_device  # type: ignore[attr-defined]  # JAX makes its settings at run time
+    device = jax.config.jax_default_device
     if device is None:
         return jax.local_devices()[0]
     return jax.local_devices(backend=device)[0] if isinstance(device, str) else device
