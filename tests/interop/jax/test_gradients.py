@@ -219,7 +219,7 @@ def test_gradients_through_what_another_thread_has_written() -> None:
 def test_native_functions() -> None:
     operation = wp.jax_kernel(cubes)
     np.testing.assert_allclose(jax.grad(lambda x: operation(x)[0].sum())(x), 3.0 * np.asarray(x) ** 2, rtol=1e-6)
-    with pytest.raises(AutogradError, match="test_gradients.py"):
+    with pytest.raises(AutogradError, match=r"test_gradients\.py"):
         jax.jvp(operation, (x,), (x,))
 
 
