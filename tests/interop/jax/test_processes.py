@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 KERNELS = """
-import jax, jax.numpy as jnp, numpy as np, sys, threading, time
+import jax, jax.numpy as jnp, numpy as np, threading, time
 import warp as wp
 
 @wp.kernel
@@ -162,6 +162,7 @@ def test_export(tmp_path: Path) -> None:
     run(
         tmp_path,
         f"""
+        import pathlib
         from jax import export
         from warp_interop_jax.handler import TARGET
         x = jnp.arange(3.0)
@@ -173,14 +174,15 @@ def test_export(tmp_path: Path) -> None:
         allowed = [export.DisabledSafetyCheck.custom_call(TARGET)]
         made = export.export(f, disabled_checks=allowed)(x, x)
         np.testing.assert_allclose(made.call(x, x), np.sin(x) * x, rtol=1e-6)
-        open({str(data)!r}, "wb").write(bytes(made.serialize()))
+        pathlib.Path({str(data)!r}).write_bytes(made.serialize())
         """,
     )
     run(
         tmp_path,
         f"""
+        import pathlib
         from jax import export
-        made = export.deserialize(bytearray(open({str(data)!r}, "rb").read()))
+        made = export.deserialize(bytearray(pathlib.Path({str(data)!r}).read_bytes()))
         x = jnp.arange(3.0)
         jax_product(jnp.ones(2), jnp.ones(2))  # of other shapes
         try:

@@ -9,6 +9,16 @@ import jax
 from warp.plugins import derive
 from warp_interop_jax.bridge import BRIDGE
 
+__all__ = [
+    "device_from_jax",
+    "device_to_jax",
+    "dtype_from_jax",
+    "dtype_to_jax",
+    "from_jax",
+    "get_jax_device",
+    "to_jax",
+]
+
 _FUNCTIONS: Final = derive(BRIDGE)
 
 dtype_from_jax: Final = _FUNCTIONS["dtype_from_jax"]
