@@ -16,7 +16,7 @@ SOURCES = {path.parent.name: path.parent for path in sorted((ROOT / "packages").
 BASE = {"errors", "config", "version"}
 COMPILER = BASE | {"types", "ir", "builtins"}
 RUNTIME = BASE | {"types", "plugins", "recording", "plugin_host", "runtime", "array"}
-PUBLIC = {"facade", "plugins", "recording", "errors", "testing"}
+PUBLIC = {"facade", "plugins", "recording", "errors", "operators", "testing"}
 
 # layer: what it may import besides itself
 ALLOWED = {
@@ -42,6 +42,7 @@ ALLOWED = {
     "facade": COMPILER
     | RUNTIME
     | {"lang", "passes", "emit", "interop", "build", "launch", "program", "testing", "commands"},
+    "operators": {"facade", "plugins", "recording", "errors"},
     "testing": PUBLIC,
     "examples": PUBLIC | {"config"},
     "outside": PUBLIC,
@@ -65,7 +66,7 @@ def layer_of(module: str) -> str:
     if parts[:1] == ["_src"]:
         return _internal_layer(parts[1:])
     special = {"_version": "version", "errors": "errors", "config": "config", "plugins": "plugins"}
-    special |= {"recording": "recording", "testing": "testing", "examples": "examples"}
+    special |= {"recording": "recording", "operators": "operators", "testing": "testing", "examples": "examples"}
     return special.get(parts[0] if parts else "", "facade")
 
 

@@ -27,13 +27,6 @@ def lines_of(*names: str) -> set[int]:
     return lines
 
 
-@wp.kernel
-def looping_on_what_it_changes(x: Floats, y: Floats, n: Ints):
-    tid = wp.tid()
-    while x[tid] < 8.0:
-        x[tid] = x[tid] * x[tid] + 0.5
-
-
 @wp.func
 def square_of_element(x: Floats, at: int):
     return x[at] * x[at]
@@ -79,16 +72,6 @@ def overwriting_what_a_native_adjoint_reads(x: Floats, y: Floats, n: Ints):
     tid = wp.tid()
     native_square(x, y, tid)
     x[tid] = 1.0
-
-
-@wp.func_native("return x[i] * x[i];", "adj_x[i] += 2.0f * x[i] * adj_ret;")
-def native_square_of_element(x: Floats, i: int) -> float: ...
-
-
-@wp.kernel
-def native_value_from_an_array(x: Floats, y: Floats, n: Ints):
-    tid = wp.tid()
-    y[tid] = native_square_of_element(x, tid)
 
 
 @wp.func_native("y[i] = x[i] * x[i];")

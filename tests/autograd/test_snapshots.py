@@ -124,6 +124,67 @@ def test_a_trajectory_in_slices_is_linear_in_memory() -> None:
     assert tape.snapshot_bytes == steps * 32
 
 
+@wp.kernel
+def advance(trajectory: wp.array2d(dtype=wp.float64), k: int):
+    i = wp.tid()
+    x = trajectory[k, i]
+    trajectory[k + 1, i] = x + 0.1 * x * wp.sin(x)
+
+
+def test_a_trajectory_in_one_array_is_linear_in_memory() -> None:
+    steps, size = 60, 16
+    trajectory = wp.zeros((steps + 1, size), dtype=wp.float64, requires_grad=True)
+    start = np.linspace(-2.0, 2.0, size)
+    trajectory[0].assign(start)
+    with wp.Tape() as tape:
+        for k in range(steps):
+            wp.launch(advance, dim=size, inputs=[trajectory, k])
+    assert tape.snapshot_bytes <= 3 * trajectory.capacity
+    seed = np.zeros((steps + 1, size))
+    seed[-1] = 1.0
+    tape.backward(grads={trajectory: wp.array(seed, dtype=wp.float64)})
+    x, slope = start, np.ones(size)
+    for _ in range(steps):
+        slope = slope * (1 + 0.1 * np.sin(x) + 0.1 * x * np.cos(x))
+        x = x + 0.1 * x * np.sin(x)
+    np.testing.assert_allclose(trajectory.grad.numpy()[0], slope, rtol=1e-12)
+    np.testing.assert_allclose(trajectory.numpy()[-1], x, rtol=1e-12)
+
+
+@wp.kernel
+def put(x: wp.array(dtype=wp.float64), places: wp.array(dtype=int), value: wp.float64):
+    x[places[wp.tid()]] = value
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_operations_that_change_little_leave_the_rest_to_be_kept(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    size = 400
+    start = rng.uniform(-1.0, 1.0, size)
+    x = wp.array(start, dtype=wp.float64, requires_grad=True)
+    seen, squares, slopes = start.copy(), [], np.zeros(size)
+    is_first = np.ones(size, bool)
+    with wp.Tape() as tape:
+        for _ in range(12):
+            if rng.random() < 0.4:
+                y = wp.zeros(size, dtype=wp.float64, requires_grad=True)
+                square(x, y)
+                squares.append(y)
+                slopes += np.where(is_first, 2 * seen, 0)
+            places = rng.choice(size, rng.choice([1, 5, 300, size]), replace=False)
+            # Some of what is written is what was there, bit for bit or not.
+            value = float(rng.choice([seen[places[0]], 0.0, -0.0, 3.0]))
+            wp.launch(put, dim=len(places), inputs=[x, wp.array(places, dtype=int), value])
+            seen[places] = value
+            is_first[places] = False
+    ones = wp.ones(size, dtype=wp.float64)
+    if squares:
+        for calls in (1, 2):
+            tape.backward(grads=dict.fromkeys(squares, ones))
+            np.testing.assert_allclose(x.grad.numpy(), calls * slopes, rtol=1e-12)
+            np.testing.assert_array_equal(x.numpy(), seen)
+
+
 def test_off_tape_changes_after_the_overwrite_do_no_harm() -> None:
     x = vector(3)
     force, y, z = zeros_like(x), zeros_like(x), zeros_like(x)
@@ -252,6 +313,43 @@ def test_memory_is_put_back_after_a_failing_adjoint() -> None:
     with pytest.raises(KeyError):
         tape.backward(grads={b: vector(1, 1)})
     np.testing.assert_array_equal(a.numpy(), [0, 0])
+
+
+def test_gradients_on_their_way_do_not_survive_a_failing_adjoint() -> None:
+    a = vector(1, 2)
+    b, c = zeros_like(a), zeros_like(a)
+    c.grad.fill_(5.0)
+
+    def fail() -> None:
+        raise KeyError("stop")
+
+    with wp.Tape() as tape:
+        square(a, b)
+        tape.record_func(fail, [])
+        double(b, c)
+    for _ in range(2):
+        with pytest.raises(KeyError):
+            tape.backward(grads={c: vector(1, 1)})
+        np.testing.assert_array_equal(a.grad.numpy(), [0, 0])
+        np.testing.assert_array_equal(b.grad.numpy(), [0, 0])
+        np.testing.assert_array_equal(c.grad.numpy(), [5, 5])
+
+
+def test_a_gradient_that_the_pass_changes_is_no_value_to_rely_on() -> None:
+    a = vector(1, 2)
+    b, c = zeros_like(a), zeros_like(a)
+    a.grad.fill_(3.0)
+    with wp.Tape() as tape:
+        square(a, b)
+        square(a.grad, c)
+    with pytest.raises(AutogradError, match=r"gradient of the .* changes it"):
+        tape.backward(grads={b: vector(1, 1), c: vector(1, 1)})
+    np.testing.assert_array_equal(a.grad.numpy(), [3, 3])
+    with wp.Tape() as tape:
+        square(a, b)
+        square(wp.clone(a.grad), c)
+    tape.backward(grads={b: vector(1, 1), c: vector(1, 1)})
+    np.testing.assert_array_equal(a.grad.numpy(), [5, 7])
 
 
 def test_a_refused_operation_leaves_the_tape_usable() -> None:

@@ -13,16 +13,17 @@ import numpy as np
 import warp._src.builtins  # noqa: F401 - fills the registry
 from warp._src.builtins.declare import REGISTRY, Builtin, Overload, overload_of
 from warp._src.builtins.patterns import Mat, Quat, Ten, Transf, Vec, substitute
-from warp._src.types.scalars import SCALARS, float16, float32, float64, int32, is_scalar, uint8
+from warp._src.types.scalars import SCALARS, bfloat16, float16, float32, float64, int32, is_scalar, uint8
 from warp._src.types.tensors import matrix, quaternion, transformation, vector
 
-TENSOR_SCALARS = (float32, float64, float16, int32, uint8)
+TENSOR_SCALARS = (float32, float64, float16, int32, uint8, bfloat16)
 SIZES = {"N": (3, 2, 5, 4), "R": (2, 3, 4), "C": (3, 4, 2), "K": (4, 2, 3), "L": (2, 3, 4)}
 WHOLE = (
     vector(3, float32), vector(2, float64), vector(5, float16), vector(4, int32), vector(3, uint8),
     matrix((2, 3), float32), matrix((3, 3), float64), matrix((4, 4), int32),
     quaternion(float32), quaternion(float64), quaternion(float16),
     transformation(float32), transformation(float64),
+    vector(3, bfloat16), matrix((2, 2), bfloat16), quaternion(bfloat16),
 )  # fmt: skip
 ANY_TYPE = (float64, float32, int32, vector(3, float32), matrix((2, 2), float64))
 
@@ -113,7 +114,7 @@ class Sampler:
         scalar, shape = scalar_type(type), () if is_scalar(type) else type.shape
         if scalar.kind == "f":
             low, high = self.overload.builtin.sampling.ranges.get(name, (-2.0, 2.0))
-            value = self.random.uniform(low, high, shape).astype(scalar.dtype)
+            value = rounded(scalar, self.random.uniform(low, high, shape))
         elif scalar.kind == "b":
             value = self.random.integers(0, 2, shape).astype(np.bool_)
         elif name in self.overload.builtin.sampling.ranges:
@@ -121,7 +122,7 @@ class Sampler:
             value = np.asarray(self.random.integers(int(low), int(high), shape)).astype(scalar.dtype)
         else:
             value = self._integers(scalar, shape)
-        return value if shape else scalar.dtype.type(value)
+        return value if shape else scalar.numeric.type(value)
 
     def _integers(self, scalar: Any, shape: tuple[int, ...]) -> Any:
         if self.random.random() < 0.6:
@@ -138,4 +139,12 @@ def scalar_type(type: Any) -> Any:
 
 def shaped(type: Any, value: Any) -> Any:
     """Bring a reference's result to the dtype and shape of its type."""
-    return np.asarray(value, dtype=scalar_type(type).dtype).reshape(() if is_scalar(type) else type.shape)
+    return rounded(scalar_type(type), value).reshape(() if is_scalar(type) else type.shape)
+
+
+def rounded(scalar: Any, value: Any) -> Any:
+    """Bring NumPy numbers to a scalar type."""
+    numbers = np.asarray(value, dtype=scalar.numeric)
+    if scalar is not bfloat16:
+        return numbers
+    return (bfloat16.encode_array(numbers).astype(np.uint32) << 16).view(np.float32)

@@ -16,7 +16,7 @@ from warp._src.build import LIBM, Compiler, compile_shared, libm_header
 from warp._src.builtins.declare import Overload
 from warp._src.emit.names import cpp_type
 from warp._src.emit.prelude import prelude
-from warp._src.types.scalars import is_scalar
+from warp._src.types.scalars import bfloat16, is_scalar
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 ALL_KINDS = frozenset({"bfloat16", "half", "tensor", "rotation"})
@@ -42,33 +42,41 @@ class NativeCalls:
 def _unpack(overload: Overload, data: bytes) -> tuple[Any, ...]:
     found, at = [], 0
     for result in overload.result_types:
-        numbers = np.frombuffer(data[at : at + result.size], dtype=scalar_type(result).dtype)
+        scalar = scalar_type(result)
+        numbers = np.frombuffer(data[at : at + result.size], dtype=scalar.dtype)
+        if scalar is bfloat16:
+            numbers = (numbers.astype(np.uint32) << 16).view(np.float32)
         found.append(numbers.reshape(() if is_scalar(result) else result.shape))
         at += result.size
     return tuple(found)
 
 
 def pack(type: Any, value: Any) -> bytes:
-    return np.asarray(value, dtype=scalar_type(type).dtype).tobytes()
+    scalar = scalar_type(type)
+    if scalar is bfloat16:
+        return bfloat16.encode_array(np.asarray(value)).tobytes()
+    return np.asarray(value, dtype=scalar.dtype).tobytes()
 
 
 def function_text(name: str, overload: Overload) -> str:
     """Spell a C function over packed rows of arguments."""
-    record = overload.builtin
-    words = {parameter: parameter + "_" for parameter in record.parameters}
+    record, computed = overload.builtin, overload.computed
+    parameters = zip(record.parameters, overload.param_types, computed.param_types, strict=True)
+    words = {parameter: _cast(f"{parameter}_", source, target) for parameter, source, target in parameters}
     words |= {
         variable.__name__: str(bound) if isinstance(bound, int) else cpp_type(bound)
-        for variable, bound in overload.bindings.items()
+        for variable, bound in computed.bindings.items()
     }
     words |= {f"ret{number}": f"ret{number}_" for number in range(len(overload.result_types))}
     reads = "".join(
         f"        {cpp_type(type)} {parameter}_; __builtin_memcpy(&{parameter}_, in, {type.size}); in += {type.size};\n"
         for parameter, type in zip(record.parameters, overload.param_types, strict=True)
     )
-    declared = " ".join(f"{cpp_type(type)} ret{number}_;" for number, type in enumerate(overload.result_types))
+    declared = " ".join(f"{cpp_type(type)} ret{number}_;" for number, type in enumerate(computed.result_types))
     written = "".join(
-        f"__builtin_memcpy(out, &ret{number}_, {type.size}); out += {type.size};"
-        for number, type in enumerate(overload.result_types)
+        f"{cpp_type(target)} stored{number} = {_cast(f'ret{number}_', source, target)}; "
+        f"__builtin_memcpy(out, &stored{number}, {target.size}); out += {target.size};"
+        for number, (source, target) in enumerate(zip(computed.result_types, overload.result_types, strict=True))
     )
     text = _PLACEHOLDER.sub(lambda match: words[match[1]], record.cpp)
     value = text if "{ret" in record.cpp else f"ret0_ = {text}"
@@ -77,6 +85,13 @@ def function_text(name: str, overload: Overload) -> str:
         f"    for (long long row = 0; row < rows; ++row) {{\n{reads}"
         f"        {declared} {value};\n        {written}\n    }}\n}}\n"
     )
+
+
+def _cast(text: str, source: Any, target: Any) -> str:
+    """Spell the conversion between a type and that in which a builtin computes."""
+    if source == target:
+        return text
+    return f"wp::{'cast' if is_scalar(target) else 'cast_all'}<{cpp_type(target)}>({text})"
 
 
 def load(text: str, compiler: Compiler) -> ctypes.CDLL:

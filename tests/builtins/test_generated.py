@@ -13,7 +13,7 @@ from tests.builtins.native_calls import NativeCalls
 
 from warp._src.build import find_compiler
 from warp._src.builtins.declare import Builtin, NonDifferentiable, Overload
-from warp._src.types.scalars import float64, is_scalar
+from warp._src.types.scalars import bfloat16, float64, is_scalar
 
 RECORDS = records()
 # Beyond these names results rest on the elementary functions of the C library, where a few units are allowed.
@@ -56,7 +56,8 @@ def _compare(overload: Overload, row: list[Any], want: Any, got: Any, is_exact: 
     if want.dtype.kind != "f" or is_exact:
         np.testing.assert_array_equal(got, want, err_msg=message)
         return
-    allowed = UNITS.get(overload.builtin.group, 8) * float(np.finfo(want.dtype).eps)
+    eps = max(2.0**-7 if scalar_type(type) is bfloat16 else 0.0 for type in overload.result_types)
+    allowed = UNITS.get(overload.builtin.group, 8) * (eps or float(np.finfo(want.dtype).eps))
     np.testing.assert_allclose(got.astype(float), want.astype(float), rtol=allowed, atol=allowed, err_msg=message)
 
 

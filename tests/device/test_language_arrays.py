@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 import warp as wp
+from warp._src.ir.interp import run_kernel
+from warp._src.ir.memory import ArrayCell
+from warp._src.lang.source import build_kernel
 from warp.errors import LaunchError
 
 Floats = wp.array(dtype=float)
@@ -155,3 +158,67 @@ def test_verify_fp_names_the_value() -> None:
             wp.launch(dividing, 4, inputs=[wp.array([1.0, 2.0, 0.0, 4.0], dtype=float), wp.zeros(4, dtype=float)])
     finally:
         wp.config.verify_fp = False
+
+
+@wp.func
+def weighted_sum(values: wp.array(dtype=wp.float64)):
+    total = wp.float64(0.0)
+    for i in range(values.shape[0]):
+        total += values[i] * values[i] * wp.float64(i + 1)
+    return total
+
+
+@wp.kernel
+def sliced_indexed(x: wp.indexedarray2d(dtype=wp.float64), n: int, y: wp.array(dtype=wp.float64)):
+    y[0] = weighted_sum(x[1]) + weighted_sum(x[:, 1])
+    y[1] = weighted_sum(x[1:n, 0]) + weighted_sum(x[0, -2:])
+    part = x[n - 2 :, 1:]
+    y[2] = part[0, 1] * part[1, 0] + wp.float64(part.shape[0] * 10 + part.shape[1])
+
+
+@wp.kernel
+def stepped(x: wp.indexedarray(dtype=float), y: wp.array(dtype=float)):
+    y[0] = x[::2][0]
+
+
+@pytest.mark.parametrize("lists", [([3, 0, 2], [1, 4, 2]), (None, [1, 4, 2]), ([3, 0, 2], None)])
+def test_slices_and_rows_of_indexed_arrays(lists: Any) -> None:
+    base = np.random.default_rng(1).uniform(-1, 1, (4, 5) if lists[0] else (3, 5))
+    rows, columns = (slice(None) if part is None else part for part in lists)
+    weights = np.array([1.0, 2.0, -1.0])
+
+    def run(values: Any) -> Any:
+        x, w = values[rows][:, columns], np.arange(1, 6)
+        part = x[1:, 1:]
+        return np.array(
+            [
+                x[1] ** 2 @ w[: x.shape[1]] + x[:, 1] ** 2 @ w[:3],
+                x[1:3, 0] ** 2 @ w[:2] + x[0, -2:] ** 2 @ w[:2],
+                part[0, 1] * part[1, 0] + part.shape[0] * 10 + part.shape[1],
+            ]
+        )
+
+    x = wp.array(base, dtype=wp.float64, requires_grad=True)
+    indices = [None if part is None else wp.array(part, dtype=int) for part in lists]
+    y = wp.zeros(3, dtype=wp.float64, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(sliced_indexed, dim=1, inputs=[wp.indexedarray(x, indices), 3], outputs=[y])
+    np.testing.assert_allclose(y.numpy(), run(base), rtol=1e-12)
+    tape.backward(grads={y: wp.array(weights, dtype=wp.float64)})
+    slopes = np.zeros_like(base)
+    for place in np.ndindex(base.shape):
+        step = np.zeros_like(base)
+        step[place] = 1e-6
+        slopes[place] = (run(base + step) - run(base - step)) @ weights / 2e-6
+    np.testing.assert_allclose(x.grad.numpy(), slopes, rtol=1e-6, atol=1e-8)
+    found = np.zeros(3)
+    tables = tuple(None if part is None else np.array(part, np.int32) for part in lists)
+    cell = ArrayCell(base, None, wp.float64, tables)
+    run_kernel(build_kernel(sliced_indexed, tuple(t for _, t in sliced_indexed.parameters)), 1, [cell, 3, found])
+    np.testing.assert_allclose(found, run(base), rtol=1e-12)
+
+
+def test_steps_in_slices_of_indexed_arrays_are_refused_with_the_line() -> None:
+    x = wp.indexedarray(wp.zeros(3, dtype=float), [wp.array([0, 2], dtype=int)])
+    with pytest.raises(wp.errors.CompileError, match=r"has the step 1(.|\n)*x\[::2\]"):
+        wp.launch(stepped, dim=1, inputs=[x, wp.zeros(1, dtype=float)])

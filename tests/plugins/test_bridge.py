@@ -74,6 +74,16 @@ def test_the_toy_bridge_conforms(toy_site: Path) -> None:
 
 
 BROKEN = {
+    "adjoints of another operand": (
+        "[found[place] for place in operator.array_places]",
+        "[found[place] for place in reversed(operator.array_places)]",
+    ),
+    "adjoints that are lost": ("return [found[place]", "return [None and found[place]"),
+    "adjoints of adjoints": (
+        "operator.run_adjoint(values, results, adjoints",
+        "operator.run_adjoint(values, results, results",
+    ),
+    "results that arrive as inputs": ("return results[0] if", "return values[0] if"),
     "a gradient that is not shared": ("get=lambda tensor: tensor.gradient", "get=toy.zeros_like"),
     "strides that are forgotten": ("tensor.shape, tensor.strides, tensor.dtype", "tensor.shape, None, tensor.dtype"),
     "an array that is not kept": ("strides, dtype, array)", "strides, dtype, None)"),
@@ -89,9 +99,10 @@ def test_the_kit_sees_faults(toy_site: Path, tmp_path: Path, fault: str) -> None
             target = tmp_path / path.relative_to(toy_site)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(path.read_text())
-    bridge = tmp_path / "warp_interop_toy" / "bridge.py"
-    assert bridge.read_text().count(before) == 1
-    bridge.write_text(bridge.read_text().replace(before, after))
+    sources = [tmp_path / "warp_interop_toy" / name for name in ("bridge.py", "op.py")]
+    (source,) = (path for path in sources if before in path.read_text())
+    assert source.read_text().count(before) == 1
+    source.write_text(source.read_text().replace(before, after))
     with pytest.raises(AssertionError, match="1 failed"):
         run_conformance(tmp_path, "-x")
 

@@ -221,5 +221,5 @@ def test_bfloat16_rounds_to_nearest_even() -> None:
     assert float(wp.bfloat16(2.0**-135)) == 0.0
     vector = wp.types.vector(3, wp.bfloat16)(1.0, 2.5, -3.0)
     assert vector.from_bytes(vector.to_bytes()) == vector
-    assert np.asarray(vector).tolist() == [0x3F80, 0x4020, 0xC040]
+    assert np.asarray(vector).tolist() == [1.0, 2.5, -3.0]
     assert wp.array([1.0, 2.5], dtype=wp.bfloat16).numpy().tolist() == [0x3F80, 0x4020]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from warp._src.types import (
     SCALARS,
+    bfloat16,
     bool_,
     float16,
     float32,
@@ -35,12 +36,12 @@ INTEGERS = (int8, int16, int32, int64, uint8, uint16, uint32, uint64)
 
 @pytest.mark.parametrize("scalar", SCALARS, ids=lambda scalar: scalar.name)
 def test_layout_is_that_of_numpy(scalar):
-    assert scalar.dtype == np.dtype(scalar.name)
+    assert scalar.dtype == np.dtype("uint16" if scalar is bfloat16 else scalar.name)
     assert scalar.size == scalar.alignment == scalar.dtype.itemsize == struct.calcsize(f"={scalar.format}")
-    assert scalar.kind == scalar.dtype.kind
+    assert scalar.kind == scalar.numeric.kind
     assert scalar(1).value == 1
     assert scalar().value == 0
-    assert np.asarray(scalar(1)).dtype == scalar.dtype
+    assert np.asarray(scalar(1)).dtype == scalar.numeric
 
 
 @given(st.integers(min_value=-(2**70), max_value=2**70))
@@ -191,7 +192,7 @@ def test_implicit_conversion_is_checked():
 
 
 def test_kinds():
-    assert [scalar for scalar in SCALARS if is_float(scalar)] == [float16, float32, float64]
+    assert [scalar for scalar in SCALARS if is_float(scalar)] == [float16, bfloat16, float32, float64]
     assert [scalar for scalar in SCALARS if is_int(scalar)] == list(INTEGERS)
     assert is_scalar(bool_)
     assert not is_scalar(float)

@@ -1,9 +1,9 @@
-"""The bridge passes the tests that every bridge passes."""
+"""The bridge passes the tests that every bridge passes; gradients go through its operators."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import paddle
@@ -13,19 +13,22 @@ from warp.testing import BridgeConformance
 from warp_interop_paddle import BRIDGE
 
 
-def tensor_of(values: Any) -> Any:
-    array = np.array(values)
-    if array.dtype.kind == "u" and array.dtype.itemsize > 1:
-        return paddle.utils.dlpack.from_dlpack(array)
-    return paddle.to_tensor(array, place=paddle.CPUPlace())
-
-
 class TestPaddle(BridgeConformance):
     bridge = BRIDGE
     max_dimensions = 4
+    layouts: ClassVar[Any] = {
+        "transposed": (lambda x: x.t().contiguous().t(), lambda x: x),
+        "turned": (lambda x: x.flip(0).t(), lambda x: x[::-1].T),
+        "repeated": (lambda x: x[:1].expand([3, -1]), lambda x: np.repeat(x[:1], 3, axis=0)),
+        "stacked": (lambda x: paddle.stack([x, -x], axis=-1)[..., 0], lambda x: x),
+        "computed": (lambda x: paddle.tanh(2 * x), lambda x: np.tanh(2 * x)),
+    }
 
     def make_tensor(self, values: Any) -> Any:
-        return tensor_of(values)
+        array = np.array(values)
+        if array.dtype.kind == "u" and array.dtype.itemsize > 1:
+            return paddle.utils.dlpack.from_dlpack(array)
+        return paddle.to_tensor(array, place=paddle.CPUPlace())
 
     def values_of(self, tensor: Any) -> Any:
         # `tensor.numpy()` copies; the array shows the memory itself.
@@ -36,22 +39,15 @@ class TestPaddle(BridgeConformance):
             return paddle.utils.dlpack.from_dlpack(self.values_of(tensor)[index])  # Paddle cannot slice these
         return tensor[index]
 
+    def make_operator(self, function: Any, **options: Any) -> Any:
+        return wp.paddle_op(function, **options)
 
-class TestPaddleOperators(BridgeConformance):
-    bridge = BRIDGE
-    max_dimensions = 4
-    make_tensor = TestPaddle.make_tensor
-    values_of = TestPaddle.values_of
-    view = TestPaddle.view
-
-    def gradient(self, launch: Callable[[Any, Any], object], values: Any) -> Any:
-        kind = wp.dtype_from_numpy(values.dtype)
-
-        def run(x: Any, y: Any) -> None:
-            launch(x, y)
-
-        run.__annotations__ = {"x": wp.array(dtype=kind), "y": wp.array(dtype=kind)}
-        x = self.make_tensor(values)
-        x.stop_gradient = False
-        wp.paddle_op(run)(x).sum().backward()
-        return self.values_of(x.grad)
+    def differentiate(self, run: Callable[..., Any], inputs: Sequence[Any], adjoints: Sequence[Any]) -> Any:
+        tensors = [self.make_tensor(values) for values in inputs]
+        for tensor in tensors:
+            tensor.stop_gradient = False
+        results = run(*tensors)
+        results = results if isinstance(results, tuple) else (results,)
+        pairs = [(y, self.make_tensor(g)) for y, g in zip(results, adjoints, strict=True) if g is not None]
+        found = paddle.grad([y for y, _ in pairs], tensors, [g for _, g in pairs])
+        return [self.values_of(gradient) for gradient in found]

@@ -1,9 +1,9 @@
-"""The bridge passes the tests that every bridge passes; gradients go through an operator made of the launch."""
+"""The bridge passes the tests that every bridge passes; gradients go through its operators."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -16,6 +16,14 @@ from warp_interop_torch import BRIDGE
 class TestTorch(BridgeConformance):
     bridge = BRIDGE
     max_dimensions = 4
+    layouts: ClassVar[Any] = {
+        "transposed": (lambda x: x.t().contiguous().t(), lambda x: x),
+        "turned": (lambda x: x.flip(0).t(), lambda x: x[::-1].T),
+        "repeated": (lambda x: x[:1].expand(3, -1), lambda x: np.repeat(x[:1], 3, axis=0)),
+        "stacked": (lambda x: torch.stack([x, -x], dim=-1)[..., 0], lambda x: x),
+        "computed": (lambda x: torch.tanh(2 * x), lambda x: np.tanh(2 * x)),
+        "negated": (lambda x: -torch.complex(x, x).conj().imag, lambda x: x),
+    }
 
     def make_tensor(self, values: Any) -> Any:
         return torch.from_numpy(np.array(values))
@@ -23,19 +31,27 @@ class TestTorch(BridgeConformance):
     def values_of(self, tensor: Any) -> Any:
         return tensor.numpy(force=True)
 
+    def make_operator(self, function: Any, **options: Any) -> Any:
+        return wp.torch_op(function, **options)
 
-class TestTorchOperators(BridgeConformance):
-    bridge = BRIDGE
-    make_tensor = TestTorch.make_tensor
-    values_of = TestTorch.values_of
+    def differentiate(self, run: Callable[..., Any], inputs: Sequence[Any], adjoints: Sequence[Any]) -> Any:
+        tensors = [self.make_tensor(values).requires_grad_() for values in inputs]
+        results = run(*tensors)
+        results = results if isinstance(results, tuple) else (results,)
+        pairs = [(y, self.make_tensor(g)) for y, g in zip(results, adjoints, strict=True) if g is not None]
+        found = torch.autograd.grad([y for y, _ in pairs], tensors, [g for _, g in pairs])
+        return [self.values_of(gradient) for gradient in found]
 
-    def gradient(self, launch: Callable[[Any, Any], object], values: Any) -> Any:
-        kind = wp.dtype_from_numpy(values.dtype)
 
-        def run(x: wp.array(dtype=kind), y: wp.array(dtype=kind)) -> None:
-            launch(x, y)
+class TestTransforms(TestTorch):
+    """The same through `torch.func`."""
 
-        run.__annotations__ = {"x": wp.array(dtype=kind), "y": wp.array(dtype=kind)}
-        x = self.make_tensor(values).requires_grad_()
-        wp.torch_op(run)(x).sum().backward()
-        return self.values_of(x.grad)
+    def differentiate(self, run: Callable[..., Any], inputs: Sequence[Any], adjoints: Sequence[Any]) -> Any:
+        def differentiable(*tensors: Any) -> Any:
+            results = run(*tensors)
+            results = results if isinstance(results, tuple) else (results,)
+            return tuple(y for y, g in zip(results, adjoints, strict=True) if g is not None)
+
+        _, pull_back = torch.func.vjp(differentiable, *map(self.make_tensor, inputs))
+        found = pull_back(tuple(self.make_tensor(g) for g in adjoints if g is not None))
+        return [self.values_of(gradient) for gradient in found]

@@ -42,6 +42,17 @@ class Components:
         leaf[place] = value
         return float(leaf[place])
 
+    def set_all(self, component: int, value: float) -> None:
+        """Write the number at one place of every element."""
+        for leaf, width in zip(self._leaves, self._widths, strict=True):
+            if component < width:
+                inner = np.unravel_index(component, leaf.shape[len(self.shape) :])
+                place: Any = (..., *inner)
+                leaf[place] = value
+                return
+            component -= width
+        raise IndexError(component)
+
     def spacing(self, number: int) -> float:
         """Return the distance from one number to the next larger one of the array's type."""
         leaf, place = self._find(number)

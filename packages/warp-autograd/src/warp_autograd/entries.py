@@ -6,7 +6,7 @@ from array import array as numbers
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from warp.recording import (
     Recordable,
@@ -18,15 +18,16 @@ from warp.recording import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One recorded operation and the stamps of its runs."""
+class Entry(NamedTuple):
+    """One recorded operation, its arrays, and the stamps of its runs."""
 
     event: Recordable
     recorded: int
     """Stamp of the run that was recorded."""
     last_run: int
     """Stamp of the operation's last run, on the tape or repeated off it."""
+    reads: Sequence[RecordedArray]
+    writes: Sequence[RecordedArray]
 
     @property
     def text(self) -> str:
@@ -41,7 +42,7 @@ class Operations:
         self.events: list[Recordable] = []
         self.recorded = numbers("q")
         """Stamps of the recorded runs."""
-        self._runs = RunTable(owner)
+        self._runs = RunTable(owner, self.events)
 
     def __len__(self) -> int:
         return len(self.events)
@@ -50,15 +51,19 @@ class Operations:
         """Add an operation that ran at a stamp."""
         self.events.append(event)
         self.recorded.append(stamp)
-        self._runs.append(event.signature, stamp)
+        self._runs.append(stamp)
 
     def entry(self, index: int) -> Entry:
         """Return one operation with its stamps as they are now."""
-        return Entry(self.events[index], self.recorded[index], self._runs.stamps[index])
+        event = self.events[index]
+        return Entry(event, self.recorded[index], self._runs.stamps[index], event.reads, event.writes)
 
     def entries(self) -> list[Entry]:
         """Return all operations with their stamps as they are now."""
-        return [Entry(*parts) for parts in zip(self.events, self.recorded, self._runs.stamps, strict=True)]
+        return [
+            Entry(event, recorded, last_run, event.reads, event.writes)
+            for event, recorded, last_run in zip(self.events, self.recorded, self._runs.stamps, strict=True)
+        ]
 
     def is_run_at(self, stamp: int) -> bool:
         """Say whether a stamp is that of a recorded run."""
@@ -106,7 +111,7 @@ class WriteHistory:
         self._indices: defaultdict[int, list[int]] = defaultdict(list)
         self._arrays: defaultdict[int, list[RecordedArray]] = defaultdict(list)
         for index, entry in enumerate(entries):
-            for array in entry.event.writes:
+            for array in entry.writes:
                 storage = id(storage_of(array))
                 self._indices[storage].append(index)
                 self._arrays[storage].append(array)

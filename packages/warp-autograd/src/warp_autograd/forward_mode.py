@@ -194,12 +194,12 @@ def _directions(inputs: Sequence[Any], tangents: Sequence[Any]) -> Directions:
         target, values = directions.of(array).numpy(), np.asarray(tangent)
         if values.shape != target.shape:
             raise ArgumentError(f"tangents[{number}] must have the shape {target.shape}, got {values.shape}")
-        target[...] = values
+        target[...] = wp.array(values, dtype=array.dtype, shape=array.shape).numpy()
     return directions
 
 
 def _is_followed(value: Any) -> bool:
-    return isinstance(value, RecordedArray) and value.numpy().dtype.kind == "f"
+    return isinstance(value, RecordedArray) and value.is_differentiable and value.numpy().dtype.names is None
 
 
 def _runner(

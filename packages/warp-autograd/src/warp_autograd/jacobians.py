@@ -1,4 +1,7 @@
-"""Jacobians by reverse-mode differentiation, one backward pass for each number of an output."""
+"""Jacobians by reverse-mode differentiation.
+
+One backward pass gives one row; where elements are computed apart, it gives a row for each of them.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import warp as wp
 from warp.recording import clear, is_overlapping, recording
 from warp_autograd.components import Components
 from warp_autograd.evaluation import Evaluation, Values, make_evaluation, renamed_argument
+from warp_autograd.independence import is_elementwise
 from warp_autograd.metadata import FunctionMetadata
 from warp_autograd.plot import jacobian_plot
 from warp_autograd.tape import Tape
@@ -40,6 +44,9 @@ def jacobian(
     each number of the input, element after element. Only floating-point arrays with `requires_grad=True` count,
     inside structs too: those are called `argument.field` and numbered after the last argument. Values and gradients
     of all arguments are afterwards what they were.
+
+    One backward pass is needed for each number of the output; where every thread uses only the elements at its own
+    index of an input and of the output, one for each number of an *element*.
 
     Args:
         function: A kernel, or a Python function that returns one or more arrays computed with Warp.
@@ -74,12 +81,51 @@ def autodiff_matrices(evaluation: Evaluation, mask: Mask | None, max_outputs: in
         matrices: Matrices = {}
         for output in {result.index: result for _, result in pairs}.values():
             inputs = [given for given, result in pairs if result.index == output.index]
-            for given, matrix in zip(inputs, _rows(tape, output, inputs, max_outputs), strict=True):
+            apart = [given for given in inputs if is_elementwise(tape.events, given.array, output.array)]
+            others = [given for given in inputs if given not in apart]
+            rows = [*_blocks(tape, output, apart, max_outputs), *_rows(tape, output, others, max_outputs)]
+            for given, matrix in zip((*apart, *others), rows, strict=True):
                 matrices[given.index, output.index] = matrix
     return {(given.index, result.index): matrices[given.index, result.index] for given, result in pairs}
 
 
+def _blocks(tape: Tape, output: Variable, inputs: Sequence[Variable], max_outputs: int) -> list[Values]:
+    """Return the matrices by inputs whose elements act on the output's elements at the same index alone."""
+    if not inputs:
+        return []
+    place = Components(output.array)
+    elements, width = place.count // max(place.per_element, 1), place.per_element
+    matrices = []
+    for given in inputs:
+        matrices.append(np.zeros((place.count, Components(given.array).count)))
+        matrices[-1][limited(place.count, max_outputs) :] = np.nan
+    with recording(None):
+        seed = wp.zeros_like(output.array, requires_grad=False)
+        for component in range(min(width, limited(place.count, max_outputs))):
+            _clear_gradients(tape, inputs)
+            Components(seed).set_all(component, 1.0)
+            tape.backward(grads={output.array: seed})
+            Components(seed).set_all(component, 0.0)
+            for given, matrix in zip(inputs, matrices, strict=True):
+                blocks = Components(given.array.grad).values().reshape(elements, -1)
+                for element in range(elements):
+                    row = element * width + component
+                    if row < limited(place.count, max_outputs):
+                        columns = slice(element * blocks.shape[1], (element + 1) * blocks.shape[1])
+                        matrix[row, columns] = blocks[element]
+    return matrices
+
+
+def _clear_gradients(tape: Tape, inputs: Sequence[Variable]) -> None:
+    tape.zero()
+    for given in inputs:
+        clear(given.array.grad.numpy())
+
+
 def _rows(tape: Tape, output: Variable, inputs: Sequence[Variable], max_outputs: int) -> list[Values]:
+    """Return the matrices row by row."""
+    if not inputs:
+        return []
     count = Components(output.array).count
     matrices = [np.full((count, Components(given.array).count), np.nan) for given in inputs]
     is_written = any(is_overlapping(array, output.array) for event in tape.events for array in event.writes)
@@ -87,9 +133,7 @@ def _rows(tape: Tape, output: Variable, inputs: Sequence[Variable], max_outputs:
         seed = wp.zeros_like(output.array, requires_grad=False)
         place = Components(seed)
         for row in range(limited(count, max_outputs)):
-            tape.zero()
-            for given in inputs:
-                clear(given.array.grad.numpy())
+            _clear_gradients(tape, inputs)
             if is_written:
                 place.set(row, 1.0)
                 tape.backward(grads={output.array: seed})

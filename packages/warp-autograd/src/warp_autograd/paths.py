@@ -14,15 +14,15 @@ def find_reached(entries: Sequence[Entry], seeds: Sequence[RecordedArray]) -> li
     reached = [False] * len(entries)
     storages = {id(storage_of(array)) for array in seeds}
     for index in range(len(entries) - 1, -1, -1):
-        event = entries[index].event
-        if isinstance(event, CustomEvent):
+        entry = entries[index]
+        if isinstance(entry.event, CustomEvent):
             reached[index] = True
         else:
             reached[index] = any(
-                array.requires_grad and (not seeds or id(storage_of(array)) in storages) for array in event.writes
+                array.requires_grad and (not seeds or id(storage_of(array)) in storages) for array in entry.writes
             )
         if reached[index]:
-            storages.update(id(storage_of(array)) for array in event.reads if array.requires_grad)
+            storages.update(id(storage_of(array)) for array in entry.reads if array.requires_grad)
     return reached
 
 
@@ -33,19 +33,24 @@ def find_links(
     carries = _find_carriers(entries, history)
     storages = {id(storage_of(array)) for array in seeds}
     if not seeds:
-        storages.update(id(storage_of(a)) for entry in entries for a in entry.event.writes if a.requires_grad)
+        storages.update(id(storage_of(a)) for entry in entries for a in entry.writes if a.requires_grad)
     for index in range(len(entries) - 1, -1, -1):
-        event = entries[index].event
-        if isinstance(event, CustomEvent):
-            storages.update(id(storage_of(array)) for array in event.reads)
+        entry = entries[index]
+        if isinstance(entry.event, CustomEvent):
+            storages.update(id(storage_of(array)) for array in entry.reads)
             continue
-        touched = [array for array in event.writes if id(storage_of(array)) in storages]
+        touched = [array for array in entry.writes if id(storage_of(array)) in storages]
         if not carries[index] or not touched:
             continue
         # What is read may be another wrapper of memory that an earlier operation writes.
-        carried = [array for array in event.reads if _is_carried(array, index, history, carries)]
-        yield from (a for a in (*touched, *carried) if not a.requires_grad and is_differentiable(a))
-        storages.update(id(storage_of(array)) for array in event.reads if is_differentiable(array))
+        for array in touched:
+            if not array.requires_grad and array.is_differentiable:
+                yield array
+        for array in entry.reads:
+            if array.is_differentiable:
+                storages.add(id(storage_of(array)))
+                if not array.requires_grad and _is_carried(array, index, history, carries):
+                    yield array
 
 
 def check_shared_gradients(entries: Sequence[Entry]) -> None:
@@ -54,15 +59,19 @@ def check_shared_gradients(entries: Sequence[Entry]) -> None:
     Gradients would end in one of them and never reach what the other was computed from.
     """
     seen: dict[int, dict[int, RecordedArray]] = {}
-    written = {id(storage_of(array)) for entry in entries for array in entry.event.writes}
+    written = {id(storage_of(array)) for entry in entries for array in entry.writes}
     for entry in entries:
         for array in entry.event.arrays():
             storage = id(storage_of(array))
-            if storage not in written or not array.requires_grad or not is_differentiable(array):
+            if storage not in written or not array.requires_grad or not array.is_differentiable:
                 continue
             shift = array.grad.bounds[0] - array.bounds[0]
-            seen.setdefault(storage, {}).setdefault(shift, array)
-            for other_shift, other in seen[storage].items():
+            known = seen.get(storage)
+            if known is None:
+                seen[storage] = {shift: array}
+                continue
+            known.setdefault(shift, array)
+            for other_shift, other in known.items():
                 if other_shift != shift and is_overlapping(other, array):
                     raise AutogradError(
                         f"{entry.text} uses the {entry.event.describe(array)}, whose memory is also that of another "
@@ -71,26 +80,21 @@ def check_shared_gradients(entries: Sequence[Entry]) -> None:
                     )
 
 
-def is_differentiable(array: RecordedArray) -> bool:
-    """Say whether an array holds floating-point numbers."""
-    dtype = array.numpy().dtype
-    return dtype.kind == "f" or dtype.names is not None
-
-
 def _find_carriers(entries: Sequence[Entry], history: WriteHistory) -> list[bool]:
     carries: list[bool] = []
     for index, entry in enumerate(entries):
-        if entry.event.detaches:
-            carries.append(False)
-            continue
-        carries.append(any(_is_carried(array, index, history, carries) for array in entry.event.reads))
+        carries.append(False)
+        for array in () if entry.event.detaches else entry.reads:
+            if _is_carried(array, index, history, carries):
+                carries[index] = True
+                break
     return carries
 
 
 def _is_carried(array: RecordedArray, index: int, history: WriteHistory, carries: Sequence[bool]) -> bool:
     if array.requires_grad:
         return True
-    if not is_differentiable(array):
+    if not array.is_differentiable:
         return False
     writer = history.last_writer(array, index)
     return writer is not None and carries[writer]

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+import warp as wp
 from warp.errors import ArgumentError
 from warp.recording import RecordedArray, accumulate, clear
 from warp_autograd.entries import Entry
-from warp_autograd.paths import is_differentiable
 
 Seed = tuple[RecordedArray, Any]
 
@@ -41,7 +41,8 @@ def _loss_seed(loss: object) -> Seed:
             f"loss, of {_name(array.dtype)}, has requires_grad=False, so nothing it was computed from has a gradient "
             "through it; make it with requires_grad=True, or pass it in grads="
         )
-    return array, np.ones_like(values)
+    # NumPy sees the bits of a bfloat16.
+    return array, wp.ones_like(array).numpy() if array.dtype is wp.bfloat16 else np.ones_like(values)
 
 
 def _given_seed(key: object, gradient: object) -> Seed:
@@ -61,7 +62,7 @@ def _given_seed(key: object, gradient: object) -> Seed:
 def _expect_array(value: object, name: str) -> RecordedArray:
     if not isinstance(value, RecordedArray):
         raise ArgumentError(f"{name} must be a warp.array, got {type(value).__qualname__}")
-    if not is_differentiable(value):
+    if not value.is_differentiable:
         raise ArgumentError(f"{name} must hold floating-point numbers, got dtype {_name(value.dtype)}")
     return value
 
@@ -108,24 +109,31 @@ class Stash:
     """Gradients of the arrays that a tape writes, set aside while seeds travel through them."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
-        self._taken: list[tuple[Any, Any]] = []
+        self._taken: list[tuple[Any, Any, Any]] = []
+        self._gradients: list[Any] = []
         seen = set()
         for entry in entries:
-            for array in entry.event.writes:
+            for array in entry.writes:
                 if not array.requires_grad or array.layout() in seen:
                     continue
                 seen.add(array.layout())
                 gradient = array.grad.numpy()
+                self._gradients.append(gradient)
                 # One after the other, so that elements in two overlapping views are taken once.
                 if gradient.dtype.names is not None or gradient.any():
-                    self._taken.append((gradient, gradient.copy()))
+                    self._taken.append((gradient, gradient.copy(), array.dtype))
                     clear(gradient)
 
     def give_back(self) -> None:
         """Add what was set aside to the gradients."""
-        for gradient, values in self._taken:
-            accumulate(gradient, values)
+        for gradient, values, dtype in self._taken:
+            accumulate(gradient, values, dtype)
         self._taken.clear()
+
+    def drop_travelling(self) -> None:
+        """Clear the gradients that have not arrived, after an error."""
+        for gradient in self._gradients:
+            clear(gradient)
 
 
 class RetainedGradients:
@@ -135,7 +143,7 @@ class RetainedGradients:
         last = {
             array.layout(): (index, array)
             for index, entry in enumerate(entries)
-            for array in entry.event.writes
+            for array in entry.writes
             if array.retain_grad and array.requires_grad
         }
         self._wanted: dict[int, list[RecordedArray]] = {}
@@ -158,4 +166,4 @@ class RetainedGradients:
 def plant(seeds: Iterable[Seed]) -> None:
     """Add the seeds to the gradients of their arrays."""
     for array, values in seeds:
-        accumulate(array.grad.numpy(), values)
+        accumulate(array.grad.numpy(), values, array.dtype)

@@ -3,7 +3,8 @@
 A recorded operation may need the values that its arrays had right after it. As long as nobody overwrites them, the
 memory itself keeps them, and nobody has to know what is needed. Only when an operation is about to write a range of
 memory are the earlier operations with arrays there asked; if one needs values in the range, the part that is going to
-be overwritten is copied, once for all of them.
+be overwritten is copied, once for all of them. An operation that turns out to have changed little of it, such as one
+row of a trajectory, leaves only what it has changed; the rest is still needed.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from warp.errors import AutogradError
 from warp.recording import (
     Layout,
-    Recordable,
     RecordedArray,
     is_touching,
     stamps_between,
@@ -24,7 +25,7 @@ from warp.recording import (
 )
 from warp_autograd.address_index import AddressIndex
 from warp_autograd.entries import Operations
-from warp_autograd.saved import UndoLog, bytes_of
+from warp_autograd.saved import SavedValues, UndoLog, bytes_of
 
 
 @dataclass(eq=False, slots=True)
@@ -66,6 +67,14 @@ class Overwrite:
     item: Range
 
 
+class Copy(NamedTuple):
+    """What was copied of an array that is about to be overwritten, and the ranges that it was needed for."""
+
+    array: RecordedArray
+    items: Sequence[Range]
+    parts: Sequence[SavedValues]
+
+
 class Snapshots:
     """Follows who needs which memory, and saves it before it is overwritten if `is_saving`."""
 
@@ -83,42 +92,59 @@ class Snapshots:
 
     # ------------------------------------------------------------------ while recording
 
-    def note(self, index: int, event: Recordable, surprises: Iterable[RecordedArray]) -> None:
-        """Follow the arrays of an operation that was just added to the tape, if gradients can pass through it.
+    def note(
+        self,
+        reads: Sequence[RecordedArray],
+        writes: Sequence[RecordedArray],
+        surprises: Sequence[RecordedArray],
+        copies: Sequence[Copy],
+    ) -> None:
+        """Follow the arrays of the operation that was just added to the tape, if gradients can pass through it.
 
-        `surprises` are those that it has written without `before_write`.
+        `copies` come from `before_write`; `surprises` are the arrays that were written without it.
         """
-        if self._is_saving:
+        index = len(self._tracked)
+        for copy in copies:
+            self._settle(copy)
+        if surprises and self._is_saving:
             self._lose(surprises, index)
-        arrays = {id(array): array for array in (*event.reads, *event.writes)}.values()
-        is_tracked = any(array.requires_grad or id(storage_of(array)) in self._carrying for array in arrays)
+        arrays = (*reads, *writes)
+        carrying = self._carrying
+        is_tracked = False
+        for array in arrays:
+            if array.requires_grad or id(storage_of(array)) in carrying:
+                is_tracked = True
+                break
         self._tracked.append(is_tracked)
         if not is_tracked:
             return
-        self._carrying.update(id(storage_of(array)) for array in event.writes)
+        for array in writes:
+            carrying.add(id(storage_of(array)))
         for array in arrays:
             low, high = array.bounds
             if low < high:
-                found = self._range(low, high, None if array.is_contiguous else array.layout(), array)
-                found.readers.append(index)
+                readers = self._range(low, high, None if array.is_contiguous else array.layout(), array).readers
+                if not readers or readers[-1] != index:  # not read and written both
+                    readers.append(index)
 
     def knows(self, array: RecordedArray) -> bool:
         """Say whether an operation through which gradients can pass used memory of the array."""
         return any(found.is_touched_by(array) for found in self._index[array.device.alias].overlapping(*array.bounds))
 
-    def before_write(self, arrays: Iterable[RecordedArray]) -> list[Overwrite]:
+    def before_write(self, arrays: Iterable[RecordedArray]) -> tuple[list[Overwrite], list[Copy]]:
         """Save what earlier operations need of arrays that are about to be overwritten; return who needs it.
 
         Raises AutogradError if that takes more memory than allowed.
         """
         found: list[Overwrite] = []
+        copies: list[Copy] = []
         for array in arrays:
             touched = self._needed_of(array)
             if touched:
                 found.append(Overwrite(touched[0].needing[-1], touched[0]))
                 if self._is_saving:
-                    self._save(array, touched)
-        return found
+                    copies.append(self._save(array, touched))
+        return found, copies
 
     def after_write(self, arrays: Iterable[RecordedArray]) -> list[Overwrite]:
         """Return who needs the former values of arrays that were overwritten without being saved."""
@@ -132,18 +158,24 @@ class Snapshots:
         what = entry.event.describe(needed[0]) if needed else "array"
         return f"the {what}, which the adjoint of {entry.text} needs"
 
-    def _save(self, array: RecordedArray, touched: Sequence[Range]) -> None:
+    def _save(self, array: RecordedArray, touched: Sequence[Range]) -> Copy:
         low, high = array.bounds
         spans = _merge((max(low, item.low), min(high, item.high)) for item in touched)
         places = [bytes_of(array, *span) for span in spans] if array.is_contiguous else [array.numpy()]
         self._check_limit(sum(place.nbytes for place in places), array, touched[0])
         position = len(self._operations)
-        for place in places:
-            self.undo.save(position, place)
+        parts = [self.undo.save(position, place) for place in places]
         for item in touched:
             for member in self._still_valid(item, array):
                 self._saved.add(member)
-            self._shrink(item, array)
+        return Copy(array, touched, parts)
+
+    def _settle(self, copy: Copy) -> None:
+        """Take what was copied out of what is needed, unless only what the operation has changed is kept."""
+        if not self.undo.reduce(copy.parts):
+            for item in copy.items:
+                if item.needing:
+                    self._shrink(item, copy.array)
 
     def _still_valid(self, item: Range, array: RecordedArray) -> Sequence[int]:
         """Return who can use the copy and was not known to; who came before a write off the tape cannot."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from threading import Lock, get_ident
 from types import TracebackType
@@ -27,11 +27,12 @@ from warp_autograd.entries import CustomEvent, Entry, Operations, WriteHistory
 from warp_autograd.paths import check_shared_gradients, find_links, find_reached
 from warp_autograd.scopes import Scope, ScopeList
 from warp_autograd.seeds import RetainedGradients, Stash, collect_seeds, plant, temporary_gradients
-from warp_autograd.snapshots import Overwrite, Snapshots
+from warp_autograd.snapshots import Copy, Overwrite, Snapshots
 from warp_autograd.versions import AccessCheck
 from warp_autograd.visualize import visualize
 
 _Tape = TypeVar("_Tape", bound="Tape")
+Kept = tuple[Sequence[Overwrite], Sequence[Copy]]
 _OUTCOMES = {
     "snapshot": "the tape keeps a copy",
     "error": "backward() will be refused",
@@ -59,7 +60,7 @@ class Tape:
         """The loss of the last backward pass."""
         self._operations = Operations(self)
         self._snapshots = Snapshots(self._operations, overwrite == "snapshot", snapshot_limit)
-        self._announced: dict[int, tuple[Sequence[RecordedArray], list[Overwrite]]] = {}
+        self._announced: dict[int, tuple[Sequence[RecordedArray], Kept]] = {}
         self._scopes = ScopeList()
         self._seeded: list[RecordedArray] = []
         self._warned: set[Hashable] = set()
@@ -93,17 +94,19 @@ class Tape:
     def record(self, event: Recordable) -> None:
         """Append an operation that has just run."""
         for array in event.arrays():
-            storage_of(array)  # from now on its writes are remembered
+            if array.storage is None:
+                storage_of(array)  # from now on its writes are remembered
             array.watch()
-        stamp = event.stamp or max((stamp for array in event.writes for stamp in stamps_of(array)), default=0)
+        writes = event.writes
+        stamp = event.stamp or max((stamp for array in writes for stamp in stamps_of(array)), default=0)
         is_verifying = warp.config.verify_autograd_array_access
         with self._lock:
-            index = len(self._operations)
-            arrays, kept = self._announced.pop(get_ident(), ((), []))
-            surprises = [a for a in event.writes if not any(a is known for known in arrays)]
+            announced, (kept, copies) = self._announced.pop(get_ident(), ((), ((), ())))
+            known = [id(array) for array in announced]
+            surprises = [array for array in writes if id(array) not in known]
             lost = self._snapshots.after_write(surprises) if is_verifying else ()
             self._operations.append(event, stamp or next_stamp())
-            self._snapshots.note(index, event, surprises)
+            self._snapshots.note(event.reads, writes, surprises, copies)
         if is_verifying:
             self._report_overwrites(event, kept, _OUTCOMES[self.overwrite])
             self._report_overwrites(event, lost, _OUTCOMES["error"])
@@ -242,7 +245,8 @@ class Tape:
         are passed on, so they read 0 afterwards unless the array's `retain_grad` is set. Gradients pass through
         intermediate arrays without `requires_grad` too; to stop them, use `wp.clone(a, requires_grad=False)`.
 
-        Raises AutogradError if a value that an adjoint needs was overwritten or is stale.
+        Raises AutogradError if a value that an adjoint needs was overwritten or is stale; nothing has changed then. If
+        an adjoint fails on the way, leaves keep what has arrived there, and all other gradients are as before.
         """
         seeds = collect_seeds(loss, grads)
         if loss is not None:
@@ -259,9 +263,14 @@ class Tape:
             check_shared_gradients(entries)
             reached = self._check(entries, seeded, history)
             stash = Stash(entries if seeds else ())
-            plant(seeds)
-            self._run_adjoints(entries, reached)
-            stash.give_back()
+            try:
+                plant(seeds)
+                self._run_adjoints(entries, reached)
+            except BaseException:
+                stash.drop_travelling()
+                raise
+            finally:
+                stash.give_back()
 
     def _check(self, entries: Sequence[Entry], seeds: Sequence[RecordedArray], history: WriteHistory) -> list[bool]:
         reached = find_reached(entries, seeds)
@@ -269,6 +278,7 @@ class Tape:
         for index in range(len(entries) - 1, -1, -1):
             if reached[index]:
                 check.check(index, self._report_changed_leaf)
+        check.check_gradients(reached)
         if seeds and not any(reached):
             self._report("no operation on this tape writes to the loss or the arrays in grads", "unreached")
         return reached
@@ -288,24 +298,24 @@ class Tape:
 
     def _run_adjoints(self, entries: Sequence[Entry], reached: Sequence[bool]) -> None:
         retained = RetainedGradients(entries)
+        is_substituting = type(self).get_adjoint is not Tape.get_adjoint
         with self._snapshots.undo.rewinding() as rewind:
             for index in range(len(entries) - 1, -1, -1):
                 retained.keep(index)
-                if reached[index]:
-                    rewind.before(index + 1)
-                    with self._substituted(entries[index].event):
-                        self.run_adjoint_of(entries[index].event)
+                if not reached[index]:
+                    continue
+                rewind.before(index + 1)
+                event = entries[index].event
+                if not is_substituting:
+                    self.run_adjoint_of(event)
+                    continue
+                with _substitute_gradients(event.arrays(), self.get_adjoint):
+                    self.run_adjoint_of(event)
         retained.give_back()
 
     def run_adjoint_of(self, event: Recordable) -> None:
         """Run the adjoint of one operation during a backward pass; subclasses may do more."""
         event.run_adjoint()
-
-    def _substituted(self, event: Recordable) -> AbstractContextManager[None]:
-        """Put the gradients that an overriding `get_adjoint` chooses in place of the arrays' own."""
-        if type(self).get_adjoint is Tape.get_adjoint:
-            return nullcontext()
-        return _substitute_gradients(event.arrays(), self.get_adjoint)
 
     def get_adjoint(self, a: Any) -> Any:
         """Return the gradient of an array, None if it has none; a subclass may choose another array."""
@@ -355,6 +365,7 @@ def _refuse_nesting() -> None:
 
 @contextmanager
 def _substitute_gradients(arrays: Iterable[Any], choose: Callable[[Any], Any]) -> Iterator[None]:
+    """Put the gradients that an overriding `get_adjoint` chooses in place of the arrays' own."""
     replaced: list[tuple[Any, Any]] = []
     try:
         for array in arrays:

@@ -27,6 +27,7 @@ class AccessCheck:
         self._snapshots = snapshots
         self._allow_overwrite = allow_overwrite
         self._writer_of_stamp = {entry.last_run: index for index, entry in enumerate(entries)}
+        self._needed: dict[int, tuple[Entry, RecordedArray]] = {}
         self._stale: list[str | None] = []
         for index in range(len(entries)):
             self._stale.append(self._find_staleness(index))
@@ -44,6 +45,7 @@ class AccessCheck:
                 "was run again off the tape since. Record a new tape."
             )
         for array in entry.event.needed():
+            self._needed.setdefault(array.root().ptr, (entry, array))
             self._check_contents(entry, index, array, report_changed_leaf)
             writer = self._history.last_writer(array, index + 1)
             reason = None if writer is None else self._stale[writer]
@@ -52,6 +54,19 @@ class AccessCheck:
                     f"{self._what(entry, array)}, but it is stale: it was computed by {self._entries[writer].text} "
                     f"before {reason}. Run the forward pass again, or record a new tape."
                 )
+
+    def check_gradients(self, reached: Sequence[bool]) -> None:
+        """Raise AutogradError if an adjoint that was checked needs values of a gradient that this pass changes."""
+        for entry, is_reached in zip(self._entries, reached, strict=True) if self._needed else ():
+            for array in (*entry.reads, *entry.writes) if is_reached else ():
+                gradient = array.grad
+                if gradient is not None and gradient.root().ptr in self._needed:
+                    reader, needed = self._needed[gradient.root().ptr]
+                    raise AutogradError(
+                        f"{self._what(reader, needed)}, which is the gradient of the {entry.event.describe(array)} of "
+                        f"{entry.text}, and this backward pass changes it. Give the operation a copy: "
+                        "wp.clone(x.grad)."
+                    )
 
     def _check_contents(self, entry: Entry, index: int, array: RecordedArray, report_changed_leaf: Report) -> None:
         reason = self._snapshots.why_lost(index, array)
@@ -85,7 +100,7 @@ class AccessCheck:
 
     def _find_staleness(self, index: int) -> str | None:
         entry = self._entries[index]
-        for array in entry.event.reads:
+        for array in entry.reads:
             for stamp in stamps_of(array):
                 reason = self._staleness_of(index, entry, array, stamp)
                 if reason is not None:

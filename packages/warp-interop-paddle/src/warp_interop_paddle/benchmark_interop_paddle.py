@@ -1,89 +1,45 @@
 """How long it takes to hand tensors to Warp: `python -m warp.examples.benchmarks.benchmark_interop_paddle`.
 
 Prints milliseconds for a number of iterations, each of which takes two tensors to a launch, and microseconds for
-single conversions.
+single conversions and operators.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
-from collections.abc import Callable
 from typing import Any
 
 import paddle
 
 import warp as wp
-
-_REPEATS = 5
+from warp.testing.benchmark import run_bridge_benchmark
+from warp_interop_paddle.op import paddle_op
 
 
 @wp.kernel
-def saxpy(x: wp.array(dtype=float), y: wp.array(dtype=float), a: float) -> None:  # type: ignore[valid-type]  # an annotation of kernels
-    """Add a multiple of x to y."""
+def square(x: wp.array(dtype=float), y: wp.array(dtype=float)) -> None:  # type: ignore[valid-type]  # of kernels
+    """Set y to the square of x."""
     i = wp.tid()
-    y[i] = a * x[i] + y[i]
+    y[i] = x[i] * x[i]
 
 
-def seconds(function: Callable[[], Any], count: int) -> float:
-    """Return the time of `count` calls, the shortest of several attempts."""
-    function()
-    best = float("inf")
-    for _ in range(_REPEATS):
-        start = time.perf_counter()
-        for _ in range(count):
-            function()
-        best = min(best, time.perf_counter() - start)
-    return best
-
-
-def launches(count: int, device: str) -> dict[str, float]:
-    """Return milliseconds for `count` launches by how their tensors get there."""
-    size = 10
-    x = paddle.arange(size, dtype=paddle.float32).to(device=wp.device_to_paddle(device))
-    y = paddle.ones_like(x)
-    arrays = [wp.from_paddle(x), wp.from_paddle(y)]
-
-    def launch(convert: Callable[[Any], Any]) -> Callable[[], Any]:
-        return lambda: wp.launch(saxpy, dim=size, inputs=[convert(x), convert(y), 1.0], device=device)
-
-    ways: dict[str, Callable[[], Any]] = {
-        "from_paddle(...)": launch(wp.from_paddle),
-        "from_paddle(..., return_ctype=True)": launch(lambda tensor: wp.from_paddle(tensor, return_ctype=True)),
-        "direct from paddle": launch(lambda tensor: tensor),
-        "arrays converted once": lambda: wp.launch(saxpy, dim=size, inputs=[*arrays, 1.0], device=device),
-    }
-    return {name: 1e3 * seconds(way, count) for name, way in ways.items()}
-
-
-def conversions(count: int, device: str) -> dict[str, float]:
-    """Return microseconds for one conversion of each kind."""
-    x = paddle.ones([10, 3]).to(device=wp.device_to_paddle(device))
-    leaf = paddle.ones_like(x)
-    leaf.stop_gradient = False
-    array = wp.zeros(10, dtype=wp.vec3, device=device)
-    ways: dict[str, Callable[[], Any]] = {
-        "from_paddle": lambda: wp.from_paddle(x),
-        "from_paddle, vectors": lambda: wp.from_paddle(x, dtype=wp.vec3),
-        "from_paddle, with gradient": lambda: wp.from_paddle(leaf),
-        "from_paddle, return_ctype": lambda: wp.from_paddle(x, return_ctype=True),
-        "to_paddle": lambda: wp.to_paddle(array),
-    }
-    return {name: 1e6 / count * seconds(way, count) for name, way in ways.items()}
+def require_gradient(tensor: Any) -> Any:
+    """Return a tensor as a leaf that requires a gradient."""
+    tensor.stop_gradient = False
+    return tensor
 
 
 def main() -> None:
-    """Print the two tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=10_000, help="iterations of each measurement")
-    parser.add_argument("--device", default=str(wp.get_device()), help="device of the tensors")
-    options = parser.parse_args()
-    print(f"{options.count} launches on {options.device}:")
-    for name, milliseconds in launches(options.count, options.device).items():
-        print(f"{milliseconds:10.1f} ms  {name}")
-    print("one conversion:")
-    for name, microseconds in conversions(options.count, options.device).items():
-        print(f"{microseconds:10.2f} us  {name}")
+    """Print two tables."""
+    operator = paddle_op(square)
+    leaf = require_gradient(paddle.ones([10]))
+    more = {
+        "paddle_op, forward": lambda: operator(leaf),
+        "paddle_op, forward and backward": lambda: operator(leaf).sum().backward(),
+        "x * x of paddle, forward and backward": lambda: (leaf * leaf).sum().backward(),
+    }
+    run_bridge_benchmark(
+        "paddle", lambda shape, place: paddle.ones(list(shape)).to(device=place), require_gradient, more
+    )
 
 
 if __name__ == "__main__":

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Final
 
-from warp.plugins import TensorMemory, derive
-from warp_interop_paddle.bridge import BRIDGE, read
+from warp.plugins import derive
+from warp_interop_paddle.bridge import BRIDGE
 
 _FUNCTIONS: Final = derive(BRIDGE)
 
@@ -25,11 +24,3 @@ def to_paddle(a: Any, requires_grad: bool | None = None) -> Any:
     tensor = _FUNCTIONS["to_paddle"](a, requires_grad)
     tensor.stop_gradient = not (a.requires_grad if requires_grad is None else requires_grad)
     return tensor
-
-
-def _read_only(tensor: Any) -> TensorMemory:
-    return read(tensor)._replace(is_writable=False)
-
-
-from_paddle_read_only: Final = derive(replace(BRIDGE, read=_read_only, on_write=None))["from_paddle"]
-"""As `from_paddle`, but kernels that write the array are refused."""

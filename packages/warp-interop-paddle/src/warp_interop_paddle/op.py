@@ -2,51 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import paddle
 
-from warp.errors import ArgumentError, AutogradError
-from warp_interop_paddle.body import Body, Dims, Run, is_differentiable
-from warp_interop_paddle.convert import to_paddle
-from warp_interop_paddle.parameters import parameters_of
+from warp.errors import AutogradError
+from warp.operators import Dims, Operator, Tensors
+from warp_interop_paddle.bridge import BRIDGE
+
+
+def _clone(tensor: Any) -> Any:
+    return tensor.detach().contiguous().clone()
+
+
+def _zeros(like: Any, shape: Sequence[int], dtype: Any) -> Any:
+    made = paddle.zeros(list(shape), dtype=dtype)
+    return made if made.place == like.place else made.to(device=like.place)
+
+
+def _prepare(tensor: Any, ndim: int) -> Any:
+    """Return a tensor, or a copy, in which the dimensions after the first `ndim` have no gaps."""
+    tensor = tensor.detach()
+    return tensor if len(tensor.shape) == ndim or tensor.is_contiguous() else tensor.contiguous()
+
+
+TENSORS: Final = Tensors(
+    BRIDGE,
+    describe=lambda tensor: (tuple(tensor.shape), tensor.dtype, tensor.place),
+    zeros=_zeros,
+    clone=_clone,
+    prepare=_prepare,
+)
+"""Tensors as Paddle makes them."""
 
 
 class PaddleOp:
     """A differentiable operator of Paddle. Call it with tensors; it returns its outputs as tensors."""
 
-    def __init__(self, body: Body) -> None:
-        self.__name__ = body.name
-        self.__doc__ = getattr(body.function, "__doc__", None)
-        self._names = [parameter.name for parameter in body.inputs]
-        self._body = body
+    def __init__(self, operator: Operator) -> None:
+        self.__name__ = operator.name
+        self.__doc__ = getattr(operator.computation.function, "__doc__", None)
+        self._operator = operator
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Return the outputs, inputs that the function changes first: a tensor, or a tuple of several.
 
         Raises ArgumentError, which names the parameter, for an argument that does not fit.
         """
-        values = self._in_order(args, keywords) if keywords or len(args) != len(self._names) else args
-        self._body.check(values)
-        results = _Operator.apply(_Call(self._body, values), *[values[place] for place in self._body.array_places])
+        call = _Call(self._operator, self._operator.bind(args, keywords))
+        results = _Function.apply(call, *[call.values[place] for place in self._operator.array_places])
         return results[0] if len(results) == 1 else tuple(results)
-
-    def _in_order(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]:
-        values = dict(zip(self._names, args, strict=False))
-        unknown = [name for name in keywords if name not in self._names]
-        twice = [name for name in keywords if name in values]
-        values.update(keywords)
-        if unknown or twice or len(args) > len(self._names) or len(values) != len(self._names):
-            given = f"{len(args)} positional arguments" + (f" and {', '.join(keywords)}" if keywords else "")
-            raise ArgumentError(f"{self.__name__} takes ({', '.join(self._names)}), but got {given}")
-        return [values[name] for name in self._names]
 
     def __deepcopy__(self, _memo: Any) -> PaddleOp:
         return self  # as a function would be, when a layer that holds one is copied
 
     def __repr__(self) -> str:
-        return f"<paddle operator {self.__name__}({', '.join(self._names)})>"
+        return f"<paddle operator {self.__name__}({', '.join(parameter.name for parameter in self._operator.inputs)})>"
 
 
 def paddle_op(
@@ -74,42 +86,65 @@ def paddle_op(
     Raises:
         ArgumentError: The function has parameters that Paddle has nothing for.
     """
-    names = [in_out_argnames] if isinstance(in_out_argnames, str) else list(in_out_argnames)
-    return PaddleOp(Body(function, parameters_of(function, num_outputs, names), launch_dims, output_dims))
+    return PaddleOp(Operator(TENSORS, function, num_outputs, launch_dims, output_dims, in_out_argnames))
 
 
 class _Call:
     """An operator and its arguments, which Paddle is to pass on without a look: it takes lists for lists of tensors."""
 
-    def __init__(self, body: Body, values: Sequence[Any]) -> None:
-        self.body = body
-        self._values = values
+    def __init__(self, operator: Operator, values: Sequence[Any]) -> None:
+        self.operator = operator
+        self.values = list(values)
+        self.results: list[Any] = []
+        self._versions: list[int] = []
 
-    def values_with(self, tensors: Sequence[Any]) -> list[Any]:
-        """Return the arguments with the tensors that Paddle gives in place of those that it got."""
-        values = list(self._values)
-        for place, tensor in zip(self.body.array_places, tensors, strict=True):
-            values[place] = tensor
-        return values
+    def run(self, tensors: Sequence[Any]) -> list[Any]:
+        """Return the results for the tensors that Paddle gives in place of those of the call."""
+        for place, tensor in zip(self.operator.array_places, tensors, strict=True):
+            self.values[place] = tensor
+        results = self.operator.run(self.values)
+        # Kept as other objects than those that Paddle gets, or they would keep themselves alive.
+        self.results = [result.detach() for result in results]
+        self._versions = [tensor.inplace_version for tensor, _ in self._kept()]
+        return results
+
+    def adjoints(self, given: Sequence[Any], needed: Sequence[bool]) -> tuple[Any, ...]:
+        """Return the adjoints of the input tensors, None where there is none, for those of the results.
+
+        Raises AutogradError if an input or a result was written meanwhile.
+        """
+        for (tensor, what), version in zip(self._kept(), self._versions, strict=True):
+            if tensor.inplace_version != version:
+                raise AutogradError(
+                    f"{self.operator.name}: {what} was modified by an inplace operation after the operator had used "
+                    "it, and before its gradient was computed"
+                )
+        of_all = [False] * len(self.values)
+        for place, is_needed in zip(self.operator.array_places, needed, strict=True):
+            of_all[place] = is_needed
+        found = self.operator.run_adjoint(self.values, self.results, given, of_all)
+        return tuple(found[place] for place in self.operator.array_places)
+
+    def _kept(self) -> Iterator[tuple[Any, str]]:
+        """Yield the tensors that the adjoint reads, and what they are."""
+        for place in self.operator.array_places:
+            yield self.values[place], f"parameter '{self.operator.inputs[place].name}'"
+        for parameter, result in zip(self.operator.results, self.results, strict=True):
+            yield result, f"the output for parameter '{parameter.name}'"
 
 
-class _Operator(paddle.autograd.PyLayer):  # type: ignore[misc]  # Paddle is untyped
-    """Runs a body."""
+class _Function(paddle.autograd.PyLayer):  # type: ignore[misc]  # Paddle is untyped
+    """Runs an operator."""
 
     @staticmethod
     def forward(ctx: Any, call: _Call, *inputs: Any) -> Any:
+        ctx.call = call
         ctx.needed = [not tensor.stop_gradient and tensor.is_floating_point() for tensor in inputs]
-        # The results go to Paddle as other objects than those that are kept, or they would keep themselves alive.
-        ctx.run = Run(call.body, call.values_with(inputs))
-        tensors = [to_paddle(result, requires_grad=False) for result in ctx.run.results]
-        constant = [
-            tensor
-            for tensor, result in zip(tensors, ctx.run.results, strict=True)
-            if not is_differentiable(result.dtype)
-        ]
+        results = call.run(inputs)
+        constant = [result for result in results if not result.is_floating_point()]
         if constant:
             ctx.mark_non_differentiable(*constant)
-        return tuple(tensors)
+        return tuple(results)
 
     @staticmethod
     def backward(ctx: Any, *adjoints: Any) -> Any:
@@ -119,22 +154,17 @@ class _Operator(paddle.autograd.PyLayer):  # type: ignore[misc]  # Paddle is unt
 
 
 class _FirstDerivative(paddle.autograd.PyLayer):  # type: ignore[misc]  # Paddle is untyped
-    """Runs the adjoint of a body where derivatives of what it gives may be asked for, and refuses those."""
+    """Runs the adjoint of an operator where derivatives of what it gives may be asked for, and refuses those."""
 
     @staticmethod
-    def forward(_ctx: Any, operator: Any, *adjoints: Any) -> Any:
-        return _adjoints(operator, adjoints)
+    def forward(_ctx: Any, function: Any, *adjoints: Any) -> Any:
+        return _adjoints(function, adjoints)
 
     @staticmethod
     def backward(_ctx: Any, *_adjoints: Any) -> Any:
         raise AutogradError("warp.paddle_op has first derivatives only: the gradient of a gradient was asked for")
 
 
-def _adjoints(ctx: Any, adjoints: Sequence[Any]) -> tuple[Any, ...]:
+def _adjoints(ctx: Any, given: Sequence[Any]) -> tuple[Any, ...]:
     """Return the adjoints of the input tensors, None where there is none."""
-    if not any(ctx.needed):
-        return (None,) * len(ctx.needed)
-    return tuple(
-        None if found is None else to_paddle(found, requires_grad=False)
-        for found in ctx.run.adjoints(ctx.needed, adjoints)
-    )
+    return ctx.call.adjoints(given, ctx.needed) if any(ctx.needed) else (None,) * len(ctx.needed)

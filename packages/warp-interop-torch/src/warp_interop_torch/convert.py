@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Final
 
-from warp.plugins import TensorMemory, derive
+from warp.plugins import derive
 from warp_interop_torch.bridge import BRIDGE
-from warp_interop_torch.tensors import read
 
 _FUNCTIONS: Final = derive(BRIDGE)
 
@@ -25,11 +23,3 @@ def to_torch(a: Any, requires_grad: bool | None = None) -> Any:
     tensor = _FUNCTIONS["to_torch"](a, requires_grad)
     is_required = a.requires_grad if requires_grad is None else requires_grad
     return tensor.requires_grad_() if is_required else tensor
-
-
-def _read_only(tensor: Any) -> TensorMemory:
-    return read(tensor)._replace(is_writable=False)
-
-
-from_torch_read_only: Final = derive(replace(BRIDGE, read=_read_only, on_write=None, version=None))["from_torch"]
-"""As `from_torch`, but kernels that write the array are refused."""

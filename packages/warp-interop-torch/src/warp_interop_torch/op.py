@@ -10,9 +10,9 @@ from typing import Any
 import torch
 
 from warp.errors import ArgumentError, AutogradError
+from warp.operators import Dims, Operator
 from warp_interop_torch.batching import run_each
-from warp_interop_torch.body import Body, Dims
-from warp_interop_torch.parameters import parameters_of
+from warp_interop_torch.body import TENSORS, Body
 
 _NAMESPACE = "warp_op"
 # PyTorch asks for the signature of a Function at every call; it is costly to find out.
@@ -22,16 +22,13 @@ _ANY_ARGUMENTS = inspect.Signature([inspect.Parameter("values", inspect.Paramete
 class TorchOp:
     """A differentiable operator of PyTorch. Call it with tensors; it returns its outputs as tensors."""
 
-    def __init__(self, body: Body, name: str) -> None:
-        self.__name__ = body.name
-        self.__doc__ = getattr(body.function, "__doc__", None)
+    def __init__(self, operator: Operator, name: str) -> None:
+        self.__name__ = operator.name
+        self.__doc__ = getattr(operator.computation.function, "__doc__", None)
         self.name = name
         """The operator's name in `torch.ops`."""
-        self._names = [parameter.name for parameter in body.inputs]
-        self._array_places = [place for place, parameter in enumerate(body.inputs) if parameter.is_array]
-        self._value_places = [place for place, parameter in enumerate(body.inputs) if not parameter.is_array]
-        self._tensor_values = [place for place, parameter in enumerate(body.inputs) if parameter.schema.endswith("[]")]
-        self._body = body
+        self._operator = operator
+        self._body = body = Body(operator)
         self.op = _register_operator(body, name)
         """The operator itself, for `torch.library.opcheck`."""
         self._function = _make_function(body, self.op, _register_adjoint(body, name))
@@ -41,40 +38,17 @@ class TorchOp:
 
         Raises ArgumentError, which names the parameter, for an argument that does not fit.
         """
-        values = self._in_order(args, keywords) if keywords or len(args) != len(self._names) else args
-        for place in self._array_places:
-            if not isinstance(values[place], torch.Tensor):
-                raise ArgumentError(f"{self._what(place)} takes a tensor, got {type(values[place]).__qualname__}")
-        for place in self._value_places:
-            if isinstance(values[place], torch.Tensor):
-                raise ArgumentError(
-                    f"{self._what(place)} is given by value, so no gradient could reach a tensor; pass a number"
-                )
-        if self._tensor_values:
-            values = [parameter.to_operator(value) for parameter, value in zip(self._body.inputs, values, strict=True)]
+        values = self._body.flatten(self._operator.bind(args, keywords))
         # torch.compile cannot trace a Function made at run time; torch.func cannot differentiate the bare operator.
         if torch.compiler.is_compiling() or not torch.is_grad_enabled():
             return self.op(*values)
         return self._function.apply(*values)
 
-    def _what(self, place: int) -> str:
-        return f"{self.__name__}: parameter '{self._names[place]}'"
-
-    def _in_order(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]:
-        values = dict(zip(self._names, args, strict=False))
-        unknown = [name for name in keywords if name not in self._names]
-        twice = [name for name in keywords if name in values]
-        values.update(keywords)
-        if unknown or twice or len(args) > len(self._names) or len(values) != len(self._names):
-            given = f"{len(args)} positional arguments" + (f" and {', '.join(keywords)}" if keywords else "")
-            raise ArgumentError(f"{self.__name__} takes ({', '.join(self._names)}), but got {given}")
-        return [values[name] for name in self._names]
-
     def __deepcopy__(self, _memo: Any) -> TorchOp:
         return self  # as a function would be, when a module that holds one is copied
 
     def __repr__(self) -> str:
-        return f"<torch operator {self.name}({', '.join(self._names)})>"
+        return f"<torch operator {self.name}({', '.join(parameter.name for parameter in self._operator.inputs)})>"
 
 
 def torch_op(
@@ -105,9 +79,8 @@ def torch_op(
     Raises:
         ArgumentError: The function has parameters that PyTorch has nothing for.
     """
-    names = [in_out_argnames] if isinstance(in_out_argnames, str) else list(in_out_argnames)
-    body = Body(function, parameters_of(function, num_outputs, names), launch_dims, output_dims)
-    return TorchOp(body, _free_name(function, body.name) if name is None else _check_name(name))
+    operator = Operator(TENSORS, function, num_outputs, launch_dims, output_dims, in_out_argnames)
+    return TorchOp(operator, _free_name(function, operator.name) if name is None else _check_name(name))
 
 
 # ---------------------------------------------------------------------------------------------------- registration
@@ -154,24 +127,20 @@ def _register(name: str, schema: str, run: Any, run_fake: Any) -> Any:
     return operator
 
 
-def _declared_inputs(body: Body) -> list[str]:
-    return [f"{parameter.schema} x{place}" for place, parameter in enumerate(body.inputs)]
-
-
 def _tensors(count: int) -> str:
     return "Tensor" if count == 1 else f"({', '.join(['Tensor'] * count)})"
 
 
 def _register_operator(body: Body, name: str) -> Any:
-    schema = f"({', '.join(_declared_inputs(body))}) -> {_tensors(len(body.results))}"
-    return _register(name, schema, body.run, body.allocate_results)
+    schema = f"({', '.join(body.schema)}) -> {_tensors(len(body.results))}"
+    return _register(name, schema, body.run, body.allocate)
 
 
 def _register_adjoint(body: Body, name: str) -> Any:
     """Register the operator that computes adjoints, and let autograd call it for the one named `name`."""
     given = [f"Tensor {kind}{place}" for kind in ("y", "g") for place in range(len(body.results))]
     count = sum(parameter.is_array for parameter in body.inputs)
-    schema = f"({', '.join(['SymInt mask', *_declared_inputs(body), *given])}) -> {_tensors(count)}"
+    schema = f"({', '.join(['SymInt mask', *body.schema, *given])}) -> {_tensors(count)}"
     adjoint_name = f"{name}_adjoint"
     operator = _register(adjoint_name, schema, body.run_adjoint, body.allocate_adjoints)
     torch.library.register_autograd(adjoint_name, _refuse_second_derivative, setup_context=_keep_nothing)

@@ -137,6 +137,40 @@ WP_FN wp_array slice(const wp_array& a, int axis, int64 start, int64 extent, int
     return result;
 }
 
+WP_FN wp_indexed_array drop(const wp_indexed_array& a, int axis, int64 i) {
+    wp_indexed_array result = a;
+    result.base = drop(a.base, axis, position(a, axis, i));
+    for (int k = axis; k < 3; ++k) {
+        result.indices[k] = a.indices[k + 1];
+        result.shape[k] = a.shape[k + 1];
+    }
+    result.indices[3] = nullptr;
+    result.shape[3] = 1;
+    return result;
+}
+// Lists of indices have no steps: `step` is 1.
+WP_FN wp_indexed_array slice(const wp_indexed_array& a, int axis, int64 start, int64 extent, int64 step) {
+    wp_indexed_array result = a;
+    if (a.indices[axis]) result.indices[axis] += start;
+    else result.base = slice(a.base, axis, start, extent, step);
+    result.shape[axis] = extent;
+    return result;
+}
+
+// Memory at an address as an array, row by row.
+WP_FN wp_array array_at(uint64 address, int64 size, int32 ndim, int64 a, int64 b, int64 c, int64 d) {
+    wp_array result = {};
+    const int64 shape[] = {a, b, c, d};
+    for (int axis = 3; axis >= 0; --axis) {
+        result.shape[axis] = shape[axis];
+        result.strides[axis] = axis < ndim ? size : 0;
+        if (axis < ndim) size *= shape[axis];
+    }
+    result.data = (void*)address;
+    result.ndim = ndim;
+    return result;
+}
+
 // Elements that lie next to one another along the last axis, in memory and gradient: the common case.
 WP_FN bool is_packed(const wp_array& a, int axis, int64 size) {
     return a.strides[axis] == size && (!a.grad || a.grad_strides[axis] == size);

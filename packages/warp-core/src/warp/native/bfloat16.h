@@ -1,4 +1,4 @@
-// bfloat16: the upper half of a float, rounded to nearest even. Kernels compute in float and round what they keep.
+// bfloat16: the upper half of a float, rounded to nearest even; arithmetic is that of narrow floats in core.h.
 #ifndef WP_BFLOAT16_H
 #define WP_BFLOAT16_H
 #include "core.h"
@@ -24,13 +24,20 @@ WP_FN uint16 bfloat16_bits_of(double x) {
     return bfloat16_bits_of(nearest);
 }
 
+// More than 53 bits do not fit a double: the last one kept tells whether anything was cut off.
+template <class T> WP_FN double sticky_double(T x) {
+    const T magnitude = x < 0 ? (T)0 - x : x;
+    if ((uint64)magnitude < ((uint64)1 << 53)) return (double)x;
+    return (double)(T)((x & ~(T)0xfff) | (T)((x & (T)0xfff) != 0 ? 0x800 : 0));
+}
+
 struct bfloat16 {
     uint16 bits;
     bfloat16() = default;
     WP_MEMBER explicit bfloat16(float x) : bits(bfloat16_bits_of(x)) {}
     WP_MEMBER explicit bfloat16(double x) : bits(bfloat16_bits_of(x)) {}
-    WP_MEMBER explicit bfloat16(int64 x) : bits(bfloat16_bits_of((double)x)) {}
-    WP_MEMBER explicit bfloat16(uint64 x) : bits(bfloat16_bits_of((double)x)) {}
+    WP_MEMBER explicit bfloat16(int64 x) : bits(bfloat16_bits_of(sticky_double(x))) {}
+    WP_MEMBER explicit bfloat16(uint64 x) : bits(bfloat16_bits_of(sticky_double(x))) {}
     WP_MEMBER explicit bfloat16(int32 x) : bits(bfloat16_bits_of((double)x)) {}
     WP_MEMBER explicit bfloat16(uint32 x) : bits(bfloat16_bits_of((double)x)) {}
     WP_MEMBER explicit bfloat16(int16 x) : bits(bfloat16_bits_of((float)x)) {}
@@ -51,10 +58,9 @@ struct bfloat16 {
         return result;
     }
 };
-template <> constexpr bool is_half<bfloat16> = true;
+template <> constexpr bool is_narrow<bfloat16> = true;
 
-WP_FN bool operator==(bfloat16 a, bfloat16 b) { return (float)a == (float)b; }
-WP_FN bool operator!=(bfloat16 a, bfloat16 b) { return (float)a != (float)b; }
+WP_NARROW_OPERATORS(bfloat16)
 
 }  // namespace wp
 

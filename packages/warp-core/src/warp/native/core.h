@@ -68,8 +68,8 @@ template <class Part, class T> WP_FN const Part& part(const T* scalars, int64 of
 
 template <class A, class B> constexpr bool is_same = false;
 template <class A> constexpr bool is_same<A, A> = true;
-template <class T> constexpr bool is_half = false;  // specialised in half.h
-template <class T> constexpr bool is_floating = is_same<T, float> || is_same<T, double> || is_half<T>;
+template <class T> constexpr bool is_narrow = false;  // specialised by half and bfloat16
+template <class T> constexpr bool is_floating = is_same<T, float> || is_same<T, double> || is_narrow<T>;
 template <class T> constexpr bool is_number = is_floating<T> || is_same<T, bool> || is_same<T, int8> || is_same<T, uint8> ||
     is_same<T, int16> || is_same<T, uint16> || is_same<T, int32> || is_same<T, uint32> || is_same<T, int64> ||
     is_same<T, uint64>;
@@ -91,7 +91,7 @@ template <class To, class From> WP_FN To saturate(From x) {
 template <class To, class From> WP_FN To cast(From x) {
     if constexpr (is_same<To, From>) {
         return x;
-    } else if constexpr (is_half<From>) {
+    } else if constexpr (is_narrow<From>) {
         return cast<To>((float)x);
     } else if constexpr (is_same<To, bool>) {
         return x != (From)0;
@@ -108,6 +108,26 @@ template <class To, class From> WP_FN To cast_all(const From& x) {
     return result;
 }
 
+// Arithmetic of a narrow float T, the value of whose bits is float: it widens, and rounds after each operation. The float
+// has more than twice the digits and two, so rounding twice changes nothing.
+#define WP_NARROW_OPERATORS(T)                                                 \
+    WP_FN T operator+(T a, T b) { return T((float)a + (float)b); }              \
+    WP_FN T operator-(T a, T b) { return T((float)a - (float)b); }              \
+    WP_FN T operator*(T a, T b) { return T((float)a * (float)b); }              \
+    WP_FN T operator/(T a, T b) { return T((float)a / (float)b); }              \
+    WP_FN T operator-(T a) { return T::from_bits((uint16)(a.bits ^ 0x8000u)); } \
+    WP_FN T operator+(T a) { return a; }                                        \
+    WP_FN T& operator+=(T& a, T b) { return a = a + b; }                        \
+    WP_FN T& operator-=(T& a, T b) { return a = a - b; }                        \
+    WP_FN T& operator*=(T& a, T b) { return a = a * b; }                        \
+    WP_FN T& operator/=(T& a, T b) { return a = a / b; }                        \
+    WP_FN bool operator==(T a, T b) { return (float)a == (float)b; }            \
+    WP_FN bool operator!=(T a, T b) { return (float)a != (float)b; }            \
+    WP_FN bool operator<(T a, T b) { return (float)a < (float)b; }              \
+    WP_FN bool operator<=(T a, T b) { return (float)a <= (float)b; }            \
+    WP_FN bool operator>(T a, T b) { return (float)a > (float)b; }              \
+    WP_FN bool operator>=(T a, T b) { return (float)a >= (float)b; }
+
 template <class To, class From> WP_FN To bit_cast(const From& x) {
     static_assert(sizeof(To) == sizeof(From), "only types of one size share their bits");
     To result;
@@ -116,7 +136,7 @@ template <class To, class From> WP_FN To bit_cast(const From& x) {
 }
 
 template <class T> WP_FN bool is_finite_value(const T& x) {
-    if constexpr (is_half<T>) {
+    if constexpr (is_narrow<T>) {
         return is_finite_value((float)x);
     } else if constexpr (is_floating<T>) {
         return __builtin_isfinite(x);

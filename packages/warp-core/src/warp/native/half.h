@@ -1,5 +1,5 @@
-// float16: our own conversions, directly from each type, to nearest even; arithmetic widens to float and rounds after
-// each operation (24 bits hold twice 11 and two more, so the second rounding changes nothing).
+// float16: our own conversions, directly from each type, to nearest even; arithmetic is that of narrow
+// floats in core.h.
 #ifndef WP_HALF_H
 #define WP_HALF_H
 #include "core.h"
@@ -81,24 +81,9 @@ struct half {
     }
 };
 typedef half float16;
-template <> constexpr bool is_half<half> = true;
+template <> constexpr bool is_narrow<half> = true;
 
-WP_FN half operator+(half a, half b) { return half((float)a + (float)b); }
-WP_FN half operator-(half a, half b) { return half((float)a - (float)b); }
-WP_FN half operator*(half a, half b) { return half((float)a * (float)b); }
-WP_FN half operator/(half a, half b) { return half((float)a / (float)b); }
-WP_FN half operator-(half a) { return half::from_bits((uint16)(a.bits ^ 0x8000u)); }
-WP_FN half operator+(half a) { return a; }
-WP_FN half& operator+=(half& a, half b) { return a = a + b; }
-WP_FN half& operator-=(half& a, half b) { return a = a - b; }
-WP_FN half& operator*=(half& a, half b) { return a = a * b; }
-WP_FN half& operator/=(half& a, half b) { return a = a / b; }
-WP_FN bool operator==(half a, half b) { return (float)a == (float)b; }
-WP_FN bool operator!=(half a, half b) { return (float)a != (float)b; }
-WP_FN bool operator<(half a, half b) { return (float)a < (float)b; }
-WP_FN bool operator<=(half a, half b) { return (float)a <= (float)b; }
-WP_FN bool operator>(half a, half b) { return (float)a > (float)b; }
-WP_FN bool operator>=(half a, half b) { return (float)a >= (float)b; }
+WP_NARROW_OPERATORS(half)
 
 }  // namespace wp
 

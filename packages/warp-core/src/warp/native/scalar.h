@@ -64,7 +64,7 @@ template <class T> WP_FN T with_sign(T magnitude, T x) {
 template <class T> constexpr T integers_from = is_same<T, double> ? (T)4503599627370496.0 : (T)8388608.0f;
 
 template <class T> WP_FN T trunc(T x) {
-    if constexpr (is_half<T>) return (T)trunc((float)x);
+    if constexpr (is_narrow<T>) return (T)trunc((float)x);
 #if WP_HAS_ROUNDING
     else if constexpr (is_same<T, double>) return __builtin_trunc(x);
     else return __builtin_truncf(x);
@@ -74,7 +74,7 @@ template <class T> WP_FN T trunc(T x) {
 }
 
 template <class T> WP_FN T floor(T x) {
-    if constexpr (is_half<T>) return (T)floor((float)x);
+    if constexpr (is_narrow<T>) return (T)floor((float)x);
 #if WP_HAS_ROUNDING
     else if constexpr (is_same<T, double>) return __builtin_floor(x);
     else return __builtin_floorf(x);
@@ -87,7 +87,7 @@ template <class T> WP_FN T floor(T x) {
 }
 
 template <class T> WP_FN T ceil(T x) {
-    if constexpr (is_half<T>) return (T)ceil((float)x);
+    if constexpr (is_narrow<T>) return (T)ceil((float)x);
 #if WP_HAS_ROUNDING
     else if constexpr (is_same<T, double>) return __builtin_ceil(x);
     else return __builtin_ceilf(x);
@@ -100,7 +100,7 @@ template <class T> WP_FN T ceil(T x) {
 }
 
 template <class T> WP_FN T rint(T x) {
-    if constexpr (is_half<T>) return (T)rint((float)x);
+    if constexpr (is_narrow<T>) return (T)rint((float)x);
 #if WP_HAS_ROUNDING
     else if constexpr (is_same<T, double>) return __builtin_rint(x);
     else return __builtin_rintf(x);
@@ -115,7 +115,7 @@ template <class T> WP_FN T rint(T x) {
 }
 
 template <class T> WP_FN T round(T x) {
-    if constexpr (is_half<T>) return (T)round((float)x);
+    if constexpr (is_narrow<T>) return (T)round((float)x);
     else {
         const T whole = trunc(x);
         return abs(x - whole) >= (T)0.5 ? whole + with_sign((T)1, x) : whole;

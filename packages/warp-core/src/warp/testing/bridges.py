@@ -14,7 +14,9 @@ import warp as wp
 from warp.errors import ArgumentError
 from warp.plugins import Bridge, derive
 from warp.testing import bridge_kernels as kernels
+from warp.testing.checks import assert_raises, central_differences, for_all
 from warp.testing.numbers import require_hypothesis
+from warp.testing.operators import OperatorConformance
 from warp.testing.strategies import shapes
 
 _SCALARS = (
@@ -31,13 +33,13 @@ _SCALARS = (
     wp.float32,
     wp.float64,
 )
-_STEP = 1e-6
 
 
-class BridgeConformance(ABC):
+class BridgeConformance(OperatorConformance, ABC):
     """Tests for pytest: subclass, set `bridge`, and say how the framework makes and reads tensors.
 
-    The tests draw shapes, strides, types and values with hypothesis. Those of gradients need warp-autograd.
+    The tests draw shapes, strides, types and values with hypothesis. Those of gradients need warp-autograd. Where the
+    bridge has an operator that makes kernels differentiable in one call, override `make_operator` and `differentiate`.
     """
 
     bridge: ClassVar[Bridge]
@@ -89,9 +91,9 @@ class BridgeConformance(ABC):
 
     def test_other_dtypes_are_type_errors(self) -> None:
         """What is no data type raises a TypeError."""
-        _raises(TypeError, lambda: self._call("dtype_from", object()))
-        _raises(TypeError, lambda: self._call("dtype_to", wp.vec3))
-        _raises(TypeError, lambda: self._call("dtype_to", "no dtype"))
+        assert_raises(TypeError, lambda: self._call("dtype_from", object()))
+        assert_raises(TypeError, lambda: self._call("dtype_to", wp.vec3))
+        assert_raises(TypeError, lambda: self._call("dtype_to", "no dtype"))
 
     def test_the_cpu_goes_there_and_back(self) -> None:
         """The framework's CPU device is Warp's."""
@@ -102,13 +104,13 @@ class BridgeConformance(ABC):
 
     def test_other_devices_are_runtime_errors(self) -> None:
         """What is no device raises a RuntimeError."""
-        _raises(RuntimeError, lambda: self._call("device_to", "no device"))
-        _raises(RuntimeError, lambda: self._call("device_from", "no device"))
+        assert_raises(RuntimeError, lambda: self._call("device_to", "no device"))
+        assert_raises(RuntimeError, lambda: self._call("device_from", "no device"))
 
     def test_streams(self) -> None:
         """The CPU has no streams; those of CUDA devices keep their handles."""
         for name in ("stream_from", "stream_to"):
-            _raises(RuntimeError, lambda name=name: self._call(name, "cpu"))  # type: ignore[misc]  # binds the name now
+            assert_raises(RuntimeError, lambda name=name: self._call(name, "cpu"))  # type: ignore[misc]  # binds the name now
         for device in wp.get_cuda_devices():
             stream = self._call("stream_from", device)
             assert self._call("stream_from", self._call("stream_to", stream)).cuda_stream == stream.cuda_stream
@@ -126,7 +128,7 @@ class BridgeConformance(ABC):
             np.testing.assert_array_equal(a.numpy(), values)
             self._assert_shared(a, tensor)
 
-        self._for_all(self._values(), check)
+        for_all(self._values(), check, self.examples)
 
     def test_views_become_arrays(self) -> None:
         """Strides are kept: nothing is copied."""
@@ -139,7 +141,7 @@ class BridgeConformance(ABC):
             np.testing.assert_array_equal(a.numpy(), wanted)
             self._assert_shared(a, self.view(tensor, index))
 
-        self._for_all(self._values(), check)
+        for_all(self._values(), check, self.examples)
 
     def test_trailing_dimensions_become_vectors_and_matrices(self) -> None:
         """`dtype` takes trailing dimensions, in rows that need not be adjacent; others are refused."""
@@ -154,9 +156,9 @@ class BridgeConformance(ABC):
         assert a.shape == (5,)
         assert a.dtype is vector
         np.testing.assert_array_equal(a.numpy(), values[:, 2:5])
-        _raises(ArgumentError, lambda: self._from(tensor, dtype=wp.types.vector(4, scalar)))
+        assert_raises(ArgumentError, lambda: self._from(tensor, dtype=wp.types.vector(4, scalar)))
         other = wp.float32 if scalar is not wp.float32 else wp.float64
-        _raises(ArgumentError, lambda: self._from(tensor, dtype=other))
+        assert_raises(ArgumentError, lambda: self._from(tensor, dtype=other))
         matrix = wp.types.matrix((2, 2), scalar)
         square = self.make_tensor(values[:3, :4].copy())
         assert self._from(square, dtype=matrix).shape == (3,)
@@ -190,8 +192,8 @@ class BridgeConformance(ABC):
 
     def test_other_objects_are_type_errors(self) -> None:
         """What is no tensor, or no array, raises a TypeError that names what it is."""
-        _raises(TypeError, lambda: self._from([1.0, 2.0]), "list")
-        _raises(TypeError, lambda: self._to([1.0, 2.0]), "list")
+        assert_raises(TypeError, lambda: self._from([1.0, 2.0]), "list")
+        assert_raises(TypeError, lambda: self._to([1.0, 2.0]), "list")
 
     # ------------------------------------------------------------------ arrays to tensors
 
@@ -205,7 +207,7 @@ class BridgeConformance(ABC):
             a.zero_()
             assert not self.values_of(tensor).any()
 
-        self._for_all(self._values(), check)
+        for_all(self._values(), check, self.examples)
 
     def test_tensors_keep_arrays_alive(self) -> None:
         """Memory lives as long as the tensor, and no longer."""
@@ -239,13 +241,15 @@ class BridgeConformance(ABC):
         def check(values: Any) -> None:
             x, y = self.make_tensor(values), self.make_tensor(np.zeros_like(values))
             if not self.is_writable:
-                _raises(ArgumentError, lambda: wp.launch(kernels.twice, dim=len(values), inputs=[x, y]), "read-only")
+                assert_raises(
+                    ArgumentError, lambda: wp.launch(kernels.twice, dim=len(values), inputs=[x, y]), "read-only"
+                )
                 y = wp.zeros(len(values), dtype=wp.dtype_from_numpy(values.dtype))
             wp.launch(kernels.twice, dim=len(values), inputs=[x, y])
             found = self.values_of(y) if self.is_writable else y.numpy()
             np.testing.assert_array_equal(found, values + values)
 
-        self._for_all(self._values(max_dims=1, kinds="iuf"), check)
+        for_all(self._values(max_dims=1, kinds="iuf"), check, self.examples)
 
     def test_descriptors_are_arguments_of_kernels(self) -> None:
         """`return_ctype` gives what a launch takes as well."""
@@ -293,10 +297,9 @@ class BridgeConformance(ABC):
         if self.bridge.gradients is None:
             return
         st = require_hypothesis()
-        floats = [scalar for scalar in self._scalars() if scalar in (wp.float32, wp.float64)]
         cases = st.tuples(
             st.sampled_from(sorted(kernels.DIFFERENTIABLE, key=lambda kernel: str(kernel.key))),
-            st.sampled_from(floats),
+            st.sampled_from(self._floats()),
             st.lists(st.floats(-2.0, 2.0, width=32), min_size=1, max_size=4),
         )
 
@@ -304,10 +307,10 @@ class BridgeConformance(ABC):
             kernel, scalar, numbers = case
             values: Any = np.array(numbers, wp.dtype_to_numpy(scalar))
             found = self.gradient(lambda x, y: wp.launch(kernel, dim=len(values), inputs=[x], outputs=[y]), values)
-            wanted = _central_differences(kernels.DIFFERENTIABLE[kernel], values.astype(np.float64))
+            wanted = central_differences(kernels.DIFFERENTIABLE[kernel], values.astype(np.float64))
             np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=2e-5)
 
-        self._for_all(cases, check)
+        for_all(cases, check, self.examples)
 
     # ------------------------------------------------------------------ helpers
 
@@ -328,8 +331,11 @@ class BridgeConformance(ABC):
         """Return a NumPy type that holds the numbers below a thousand."""
         return wp.dtype_to_numpy(self._scalars()[-1])
 
+    def _floats(self) -> list[Any]:
+        return [scalar for scalar in (wp.float32, wp.float64) if scalar in self._scalars()]
+
     def _float(self) -> Any:
-        return next((scalar for scalar in (wp.float32, wp.float64) if scalar in self._scalars()), None)
+        return next(iter(self._floats()), None)
 
     def _values(self, max_dims: int | None = None, kinds: str = "biuf") -> Any:
         """Return a strategy for NumPy arrays of the types that the framework has."""
@@ -339,16 +345,6 @@ class BridgeConformance(ABC):
         extents = shapes(1, min(max_dims or self.max_dimensions, self.max_dimensions), 1, 5)
         seeds = st.integers(0, 2**16)
         return st.tuples(drawn, extents, seeds).map(lambda drawn: _numbers(*drawn))
-
-    def _for_all(self, strategy: Any, check: Callable[[Any], None]) -> None:
-        import hypothesis
-
-        @hypothesis.settings(max_examples=self.examples, deadline=None, database=None)
-        @hypothesis.given(strategy)
-        def run(drawn: Any) -> None:
-            check(drawn)
-
-        run()
 
     def _assert_shared(self, a: Any, tensor: Any) -> None:
         if not self.is_writable:
@@ -365,22 +361,3 @@ def _numbers(dtype: np.dtype[Any], shape: tuple[int, ...], seed: int) -> Any:
 def _like(kind: str) -> str:
     """Return the kinds that a type of the same size may come back as; frameworks lack unsigned integers."""
     return "iu" if kind in "iu" else kind
-
-
-def _central_differences(function: Callable[[Any], Any], x: Any) -> Any:
-    gradient = np.zeros_like(x)
-    for i in range(len(x)):
-        step = np.zeros_like(x)
-        step[i] = _STEP
-        gradient[i] = np.sum(function(x + step) - function(x - step)) / (2 * _STEP)
-    return gradient
-
-
-def _raises(kind: type[Exception], call: Callable[[], Any], text: str = "") -> None:
-    try:
-        found = call()
-    except kind as error:
-        message = str(error)
-    else:
-        raise AssertionError(f"expected {kind.__name__}, got {found!r}")
-    assert text in message, f"the error does not say {text!r}: {message}"

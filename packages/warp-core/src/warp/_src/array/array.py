@@ -31,6 +31,7 @@ from warp._src.array.viewing import reinterpret
 from warp._src.recording.recorder import mark_written
 from warp._src.runtime.device import get_device
 from warp._src.types.arrays import ArrayType
+from warp._src.types.scalars import bfloat16
 from warp.errors import ArgumentError
 
 HostList: TypeAlias = list[Any]
@@ -142,7 +143,7 @@ class array(ArrayCore):  # noqa: N801 - the name users know
         """Return the elements in row-major order as Python numbers, tensors or struct instances."""
         element = self.element
         if not element.shape and element.scalar.names is None:
-            flat: HostList = self._values.ravel().tolist()
+            flat: HostList = self._numbers().ravel().tolist()
             return flat
         values = self._values.reshape((-1, *element.shape))
         return [host_element(element, value) for value in values]
@@ -277,7 +278,11 @@ class array(ArrayCore):  # noqa: N801 - the name users know
         return (self[index] for index in range(len(self)))
 
     def __str__(self) -> str:
-        return str(self._values)
+        return str(self._numbers())
+
+    def _numbers(self) -> Values:
+        is_narrow = getattr(self.dtype, "scalar", self.dtype) is bfloat16
+        return bfloat16.decode_array(self._values) if is_narrow else self._values
 
     def __repr__(self) -> str:
         return f"array(shape={self.shape}, dtype={_dtype_name(self.dtype)})"

@@ -82,7 +82,7 @@ def _copy(dest: array, src: array, dest_offset: int, src_offset: int, count: int
         mark_written((target.array,))
         return
     event = CopyEvent(target, source, detaches)
-    event.stamp = mark_written(event.writes, event.signature)
+    event.stamp = mark_written(event.writes, event.signature if is_watching(recorder) else None)
     if recorder is not None:
         recorder.record(event)
 
@@ -127,7 +127,7 @@ def _note_fill(target: array, label: str) -> None:
         mark_written((target,))
         return
     event = FillEvent(target, label)
-    event.stamp = mark_written(event.writes, event.signature)
+    event.stamp = mark_written(event.writes, event.signature if is_watching(recorder) else None)
     if recorder is not None:
         recorder.record(event)
 

@@ -63,6 +63,7 @@ class ArrayCore:
         "dtype",
         "element",
         "is_contiguous",
+        "is_differentiable",
         "is_read",
         "is_written",
         "link",
@@ -103,6 +104,8 @@ class ArrayCore:
     link: TensorLink | None
     """The foreign tensor that the array shares its memory or gradient with."""
     is_contiguous: bool
+    is_differentiable: bool
+    """Whether the elements are floating-point numbers, or may hold some."""
     owner: object
     """What keeps the memory alive besides the array itself."""
     bounds: tuple[int, int]
@@ -272,24 +275,21 @@ class ArrayCore:
 
     def note_write(self) -> None:
         """Tell the framework that shares the memory, if there is one, that the memory was written."""
-        link = self._shared_with()
+        link = self.link if self._parent is None else self.root().link
         if link is not None:
             link.note_write()
 
     def watch(self) -> None:
         """Note from now on what a framework that shares the memory writes, if it tells."""
-        link = self._shared_with()
+        link = self.link if self._parent is None else self.root().link
         if link is not None:
             link.watch(self.root())
 
     def note_foreign_writes(self) -> None:
         """Note what a framework that shares the memory wrote since that was asked last."""
-        link = self._shared_with()
+        link = self.link if self._parent is None else self.root().link
         if link is not None:
             link.note_foreign_writes()
-
-    def _shared_with(self) -> TensorLink | None:
-        return self.link if self._parent is None else self.root().link
 
     def allocation(self) -> tuple[int, int]:
         """Return the addresses of the block of memory that the array lies in."""
@@ -325,6 +325,7 @@ def fill_slots(
     made._values = values
     made.element = element
     made.dtype = element.dtype
+    made.is_differentiable = element.is_differentiable
     made.shape = shape
     made.ndim = len(shape)
     made.device = device
@@ -356,6 +357,7 @@ def fill_slots_at(
     """Describe memory at an address, as `fill_slots` does for what NumPy sees."""
     made.element = element
     made.dtype = element.dtype
+    made.is_differentiable = element.is_differentiable
     made.shape = shape
     made.ndim = len(shape)
     made.device = device

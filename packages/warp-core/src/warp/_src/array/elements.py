@@ -12,6 +12,7 @@ from warp._src import plugin_host
 from warp._src.types.arrays import MAX_DIMENSIONS
 from warp._src.types.matrices import matrix
 from warp._src.types.scalars import Scalar, is_scalar, scalar_from
+from warp._src.types.signature import is_differentiable
 from warp._src.types.struct_type import StructInstance, StructType
 from warp._src.types.tensor_base import Tensor
 from warp._src.types.vectors import vector
@@ -31,6 +32,8 @@ class ElementLayout(NamedTuple):
     """Bytes of one element."""
     strides: tuple[int, ...]
     """Byte strides of the dimensions in `shape`."""
+    is_differentiable: bool
+    """Whether the scalars are floating-point numbers, or a struct may have some."""
 
 
 def element_layout(dtype: Any) -> ElementLayout:
@@ -46,12 +49,12 @@ def _element_layout(dtype: Any) -> ElementLayout:
             raise ArgumentError(f"dtype: {dtype.name} is generic; an array needs a concrete type")
         numpy_dtype = dtype.scalar.dtype
         strides = _contiguous_strides(dtype.shape, numpy_dtype.itemsize)
-        return ElementLayout(dtype, numpy_dtype, dtype.shape, dtype.size, strides)
+        return ElementLayout(dtype, numpy_dtype, dtype.shape, dtype.size, strides, is_differentiable(dtype))
     if isinstance(dtype, StructType):
-        return ElementLayout(dtype, dtype.numpy_dtype(), (), dtype.size, ())
+        return ElementLayout(dtype, dtype.numpy_dtype(), (), dtype.size, (), True)
     if scalar is None:
         scalar = _foreign_scalar(dtype)
-    return ElementLayout(scalar, scalar.dtype, (), scalar.size, ())
+    return ElementLayout(scalar, scalar.dtype, (), scalar.size, (), is_differentiable(scalar))
 
 
 def _foreign_scalar(dtype: object) -> type[Scalar]:
@@ -137,7 +140,7 @@ def numpy_element(layout: ElementLayout, value: object, name: str) -> Any:
             if isinstance(value, (int, float, Scalar, np.number)):
                 return _scalar_value(dtype.scalar, value)
             tensor = dtype.coerce(np.asarray(value) if not isinstance(value, Tensor) else value)
-            return np.asarray(tensor)
+            return np.frombuffer(tensor.to_bytes(), layout.scalar).reshape(layout.shape)
         return _scalar_value(dtype, value)
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"{name}: {error}") from error

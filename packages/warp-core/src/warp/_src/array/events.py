@@ -47,6 +47,12 @@ class CopyEvent(Recordable):
         self._target = target
         self._source = source
 
+    def own_elements(self) -> tuple[array, ...]:
+        """Return both arrays if each element of one comes from the same place of the other."""
+        is_whole = self._target.positions is None and self._source.positions is None
+        source, target = self._source.array, self._target.array
+        return (source, target) if is_whole and source.shape == target.shape else ()
+
     def run_adjoint(self) -> None:
         """Add the target's gradient to the source's and clear it."""
         gradient = self._target.array.grad
@@ -58,7 +64,7 @@ class CopyEvent(Recordable):
         source = self._source.array.grad
         if source is not None:
             current = self._source.read(source._values)
-            accumulate(current, moved)
+            accumulate(current, moved, self._source.array.dtype)
             if self._source.positions is not None:
                 self._source.write(source._values, current)
 

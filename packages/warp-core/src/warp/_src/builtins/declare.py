@@ -11,12 +11,14 @@ import inspect
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from warp._src.builtins.patterns import Bindings, accepts_scalar, match, pattern_name, substitute
 from warp._src.ir.core import Type
-from warp._src.types.scalars import float32, int32
-from warp._src.types.signature import type_name
+from warp._src.types.generics import with_scalar
+from warp._src.types.scalars import bfloat16, float32, int32
+from warp._src.types.signature import is_tensor, type_name
 from warp.errors import KernelTypeError, UnknownNameError
 
 # Adjoint contribution of one parameter. Called with those of the builtin's parameters, `ret` (or `ret0`,
@@ -106,6 +108,16 @@ class Overload:
     @property
     def has_effects(self) -> bool:
         return self.builtin.has_effects
+
+    @cached_property
+    def computed(self) -> Overload:
+        """The overload whose text computes this one: builtins of numbers compute bfloat16 in float32."""
+        numbers = [bound for variable, bound in self.bindings.items() if variable.__constraints__]
+        if bfloat16 not in numbers:
+            return self
+        wide = overload_of(self.builtin, [_widened(type) for type in self.param_types])
+        assert wide is not None
+        return wide
 
     def defaults_after(self, count: int) -> list[int | float]:
         """Give the defaults that stand for the arguments after the first `count`."""
@@ -238,6 +250,12 @@ def resolve(name: str, args: Sequence[Type | Literal]) -> Overload:
     given = ", ".join(describe(arg) for arg in args)
     known = "\n".join(f"    {record.signature}" for record in candidates)
     raise KernelTypeError(f"no overload of '{name}' takes ({given}); there are:\n{known}")
+
+
+def _widened(type: Any) -> Type:
+    if is_tensor(type):
+        return with_scalar(type, _widened(type.scalar))
+    return float32 if type is bfloat16 else type
 
 
 def describe(arg: Type | Literal) -> str:

@@ -90,7 +90,7 @@ def _type_of(arg: Any) -> Type | Literal:
 
 def _value(arg: Any, type: Type) -> Any:
     if is_scalar(type):
-        return type.dtype.type(type(arg.value if isinstance(arg, Scalar) else arg).value)
+        return type.numeric.type(type(arg.value if isinstance(arg, Scalar) else arg).value)
     return np.asarray(arg)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -67,4 +69,26 @@ def bit_cast(value: T, like: X) -> X:
     """Reinterpret the bits of a value as the type of `like`, which has the same size."""
 
 
-__all__ = ["GROUP", "array_ptr", "array_shape", "array_stride"]
+def _array_at(address: Any, _: Any, ndim: Any, *rest: Any) -> Any:
+    *extents, like = rest
+    shape = tuple(int(extent) for extent in extents[: int(ndim)])
+    inner = like.primal.shape[int(ndim) :]
+    dtype = like.primal.dtype
+    count = int(np.prod(shape)) * int(np.prod(inner, dtype=int))
+    memory = (ctypes.c_char * (count * dtype.itemsize)).from_address(int(address))
+    return replace(like, primal=np.frombuffer(memory, dtype).reshape(*shape, *inner))
+
+
+@builtin(
+    cpp="wp::array_at({address}, {size}, {ndim}, {a}, {b}, {c}, {d})",
+    adjoint=NonDifferentiable("memory at an address has no gradient"),
+    reference=_array_at,
+    group=GROUP,
+    bounded=True,
+    internal=True,
+)
+def array_at(address: uint64, size: int32, ndim: int32, a: int32, b: int32, c: int32, d: int32, like: X) -> X:
+    """Make an array of the memory at an address, row by row, with elements of `size` bytes; it has no gradient."""
+
+
+__all__ = ["GROUP", "array_at", "array_ptr", "array_shape", "array_stride"]

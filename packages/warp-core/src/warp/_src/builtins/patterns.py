@@ -14,6 +14,7 @@ from warp._src.ir.core import Type
 from warp._src.types.arrays import ArrayType
 from warp._src.types.scalars import (
     Scalar,
+    bfloat16,
     bool_,
     float16,
     float32,
@@ -31,13 +32,13 @@ from warp._src.types.scalars import (
 from warp._src.types.tensors import Tensor, matrix, quaternion, transformation, vector
 
 # Kinds of scalars that a type variable may stand for.
-F = TypeVar("F", float16, float32, float64)
+F = TypeVar("F", float16, bfloat16, float32, float64)
 D = TypeVar("D", float32, float64)
 I = TypeVar("I", int8, int16, int32, int64, uint8, uint16, uint32, uint64)  # noqa: E741 - a kind, like its neighbours
-S = TypeVar("S", float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64)
+S = TypeVar("S", float16, bfloat16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64)
 # Any scalar, bool included; any type at all.
 B = TypeVar("B", bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64)
-A = TypeVar("A", bool_, float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64)
+A = TypeVar("A", bool_, float16, bfloat16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64)
 T = TypeVar("T")
 # Lengths.
 N = TypeVar("N")

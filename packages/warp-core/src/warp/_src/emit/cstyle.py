@@ -214,9 +214,8 @@ def _const(body: Body, op: Const) -> None:
 
 @emitter(Cast)
 def _cast(body: Body, op: Cast) -> None:
-    target = body.unit.type(op.result.type)
-    function = "cast_all" if is_tensor(op.result.type) else "cast"
-    body.define(op.result, f"wp::{function}<{target}>({body.name(op.operands[0])})")
+    (operand,) = op.operands
+    body.define(op.result, _converted(body, body.name(operand), operand.type, op.result.type))
 
 
 @emitter(Construct)
@@ -271,22 +270,42 @@ def _call(body: Body, op: Call) -> None:
     if special is not None:
         special(body, op)
         return
-    record = op.builtin.builtin
+    record, computed = op.builtin.builtin, op.builtin.computed
     if body.unit.options.debug and op.builtin.name in _INTEGER_DIVISIONS:
         _check_division(body, op)
-    substitutions = dict(zip(record.parameters, body.named(op.operands), strict=True))
-    substitutions.update(
-        (variable.__name__, _bound_text(body, bound)) for variable, bound in op.builtin.bindings.items()
-    )
+    arguments = [
+        _converted(body, body.name(operand), operand.type, type)
+        for operand, type in zip(op.operands, computed.param_types, strict=True)
+    ]
+    substitutions = dict(zip(record.parameters, arguments, strict=True))
+    substitutions.update((variable.__name__, _bound_text(body, bound)) for variable, bound in computed.bindings.items())
     if len(op.results) == 1 and "{ret" not in record.cpp:
-        name = body.define(op.result, _substitute(record.cpp, substitutions))
-        body.check_finite(op, op.result.type, name)
-        return
-    for index, result in enumerate(op.results):
-        substitutions[f"ret{index}"] = substitutions["ret"] = body.declare(result)
-    body.line(f"{_substitute(record.cpp, substitutions)};")
+        text = _substitute(record.cpp, substitutions)
+        body.define(op.result, _converted(body, text, computed.result_types[0], op.result.type))
+    else:
+        _call_by_reference(body, op, substitutions)
     for result in op.results:
         body.check_finite(op, result.type, body.name(result))
+
+
+def _call_by_reference(body: Body, op: Call, substitutions: dict[str, str]) -> None:
+    """Call a builtin that assigns its results to variables."""
+    types = op.builtin.computed.result_types
+    is_direct = op.builtin.computed is op.builtin
+    names = [body.declare(r) if is_direct else body.variable(t, r.name) for r, t in zip(op.results, types, strict=True)]
+    substitutions.update((f"ret{index}", name) for index, name in enumerate(names))
+    if names:
+        substitutions["ret"] = names[-1]
+    body.line(f"{_substitute(op.builtin.builtin.cpp, substitutions)};")
+    if not is_direct:
+        for result, name, type in zip(op.results, names, types, strict=True):
+            body.define(result, _converted(body, name, type, result.type))
+
+
+def _converted(body: Body, text: str, source: Type, target: Type) -> str:
+    if source == target:
+        return text
+    return f"wp::{'cast_all' if is_tensor(target) else 'cast'}<{body.unit.type(target)}>({text})"
 
 
 def _bound_text(body: Body, bound: Any) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from warp._src.ir.frame import Frame, Step, Translator, checked, move, path_steps
 from warp._src.ir.memory import extract, insert, record_size
@@ -22,7 +23,7 @@ from warp._src.ir.ops import (
     RecordStart,
     ThreadIndex,
 )
-from warp._src.ir.typed import caster, construct, wrapper, zero
+from warp._src.ir.typed import caster, construct, pack, unpack, wrapper, zero
 from warp._src.types.scalars import int32, int64
 from warp.errors import LaunchError
 
@@ -133,9 +134,16 @@ def _record_start(interpreter: Interpreter, op: RecordStart) -> Step:
     return step
 
 
+def bit_caster(op: Call) -> Callable[..., Any]:
+    """Make the reinterpretation of bits, which needs to know how values are stored."""
+    source, target = op.operands[0].type, op.result.type
+    return lambda value, like: unpack(target, pack(source, value))
+
+
 def _call(interpreter: Interpreter, op: Call) -> Step:
     operands, results = interpreter.places(op.operands), interpreter.places(op.results)
-    name, reference, attributes = op.builtin.name, op.builtin.builtin.reference, op.attributes
+    name, attributes = op.builtin.name, op.attributes
+    reference: Callable[..., Any] = bit_caster(op) if name == "bit_cast" else op.builtin.builtin.reference
     wraps = tuple(wrapper(result.type, interpreter.lift) for result in op.results)
     if op.builtin.has_effects and not results:
 

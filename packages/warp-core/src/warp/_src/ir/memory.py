@@ -82,15 +82,27 @@ class ArrayCell:
     def along(self, axis: int, where: Sequence[int], step: int) -> ArrayCell:
         """Leave out an axis at an index (`where` has one number), or keep a slice of it (start and extent)."""
         part: Any = where[0]
+        if len(where) == 1 and not 0 <= part < self.shape[axis]:
+            raise IndexError(f"index {part} is out of range for dimension {axis} of an array of shape {self.shape}")
+        if self.indices:
+            return self._along_indexed(axis, where, step)
         if len(where) == 2:
             start, extent = where
             stop = start + extent * step
             part = slice(start, stop if stop >= 0 else None, step) if extent > 0 else slice(0, 0)
-        elif not 0 <= part < self.shape[axis]:
-            raise IndexError(f"index {part} is out of range for dimension {axis} of an array of shape {self.shape}")
         key = (slice(None),) * axis + (part,)
         gradient = None if self.gradient is None else self.gradient[key]
         return replace(self, primal=self.primal[key], gradient=gradient)
+
+    def _along_indexed(self, axis: int, where: Sequence[int], step: int) -> ArrayCell:
+        before, table, after = self.indices[:axis], self.indices[axis], self.indices[axis + 1 :]
+        whole = replace(self, indices=())
+        if len(where) == 1:
+            at = where[0] if table is None else int(table[where[0]])
+            return replace(whole.along(axis, [at], step), indices=before + after)
+        if table is None:
+            return replace(whole.along(axis, where, step), indices=self.indices)
+        return replace(self, indices=(*before, table[where[0] : where[0] + max(where[1], 0)], *after))
 
 
 def record_size(type: Type) -> int:
@@ -139,8 +151,8 @@ def insert(aggregate: Any, part: Any, path: Sequence[int | str]) -> Any:
 def storage_dtype(dtype: Type) -> Any:
     """Give the NumPy dtype that arrays of `dtype` are stored in; structs are dicts."""
     if is_scalar(dtype):
-        return dtype.dtype
-    return dtype.scalar.dtype if is_tensor(dtype) else np.dtype(object)
+        return dtype.numeric
+    return dtype.scalar.numeric if is_tensor(dtype) else np.dtype(object)
 
 
 def _element_shape(dtype: Type) -> tuple[int, ...]:
@@ -158,9 +170,9 @@ def as_argument(value: Any, type: Type) -> Any:
         return value if isinstance(value, ArrayCell) else ArrayCell(np.asarray(value), None, type.dtype)
     if is_scalar(type):
         raw = getattr(value, "value", value)
-        return type.dtype.type(raw.item() if isinstance(raw, np.generic) else raw)
+        return type.numeric.type(type.convert(raw.item() if isinstance(raw, np.generic) else raw))
     if is_tensor(type):
-        return np.array(value, dtype=type.scalar.dtype).reshape(type.shape)
+        return np.array(value, dtype=type.scalar.numeric).reshape(type.shape)
     return {
         name: as_argument(value[name] if isinstance(value, Mapping) else getattr(value, name), field)
         for name, field in type.fields.items()

@@ -147,6 +147,7 @@ class Native(Op):
     replay_snippet: str | None = None
     result_names: tuple[str, ...] = ()
     name: str = ""
+    record_id: int | None = None  # as for Load, of the returned value
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -34,10 +34,11 @@ def wrapper(type: Type, lift: Lift | None) -> Convert:
 
 
 def _plain_scalar(type: type[Scalar]) -> Convert:
-    numpy_type, convert = type.dtype.type, type.convert
+    numpy_type, convert = type.numeric.type, type.convert
+    is_rounded = type.numeric == type.dtype  # values that NumPy computes are those of the type
 
     def wrap(value: Any) -> Any:
-        if value.__class__ is numpy_type:
+        if is_rounded and value.__class__ is numpy_type:
             return value
         if isinstance(value, Scalar):
             value = value.value
@@ -60,10 +61,11 @@ def _dual_scalar(lift: Lift) -> Convert:
 
 
 def _plain_tensor(type: Any) -> Convert:
-    dtype, shape, wrap_scalar = type.scalar.dtype, type.shape, _plain_scalar(type.scalar)
+    dtype, shape, wrap_scalar = type.scalar.numeric, type.shape, _plain_scalar(type.scalar)
+    is_rounded = dtype == type.scalar.dtype
 
     def wrap(value: Any) -> Any:
-        if value.__class__ is np.ndarray and value.dtype == dtype and value.shape == shape:
+        if is_rounded and value.__class__ is np.ndarray and value.dtype == dtype and value.shape == shape:
             return value
         source = np.asarray(value)
         result = np.empty(source.size, dtype=dtype)
@@ -114,11 +116,11 @@ def caster(source: Type, target: Type, lift: Lift | None) -> Convert:
     if lift and is_float(to):
         convert: Convert = lambda x: lift(x if x.__class__ is Dual else x.item())  # noqa: E731
     else:
-        numpy_type, rounded = to.dtype.type, to.convert
+        numpy_type, rounded = to.numeric.type, to.convert
         convert = lambda x: numpy_type(rounded(x.value if x.__class__ is Dual else x.item()))  # noqa: E731
     if is_scalar(source):
         return convert
-    dtype = object if lift and is_float(to) else to.dtype
+    dtype = object if lift and is_float(to) else to.numeric
 
     def cast(value: Any) -> Any:
         result = np.empty(value.size, dtype=dtype)
@@ -129,6 +131,19 @@ def caster(source: Type, target: Type, lift: Lift | None) -> Convert:
     return cast
 
 
+def pack(type: Any, value: Any) -> bytes:
+    """Give the bytes of a scalar or tensor as kernels store them."""
+    scalar = scalar_of(type)
+    return bytes(np.array([scalar.encode(part) for part in np.asarray(value).ravel().tolist()], scalar.dtype).data)
+
+
+def unpack(type: Any, data: bytes) -> Any:
+    """Give the scalar or tensor that bytes stand for."""
+    scalar = scalar_of(type)
+    numbers = [scalar.decode(part) for part in np.frombuffer(data, scalar.dtype).tolist()]
+    return scalar.numeric.type(numbers[0]) if is_scalar(type) else np.array(numbers, scalar.numeric).reshape(type.shape)
+
+
 # -- aggregates ------------------------------------------------------------------------------------------
 
 
@@ -137,9 +152,9 @@ def zero(type: Type, lift: Lift | None) -> Any:
     if is_array(type):
         return ArrayCell.null(type)
     if is_scalar(type):
-        return wrapper(type, lift)(type.dtype.type(0))
+        return wrapper(type, lift)(type.numeric.type(0))
     if is_tensor(type):
-        return wrapper(type, lift)(np.zeros(type.shape, dtype=type.scalar.dtype))
+        return wrapper(type, lift)(np.zeros(type.shape, dtype=type.scalar.numeric))
     return {name: zero(field, lift) for name, field in type.fields.items()}
 
 
@@ -147,10 +162,10 @@ def construct(type: Type, parts: Sequence[Any], lift: Lift | None) -> Any:
     """Make a tensor from its scalars in row-major order, or a struct from its fields."""
     if not is_tensor(type):
         return dict(zip(type.fields, parts, strict=True))
-    result = np.empty(len(parts), dtype=object if lift and is_float(type.scalar) else type.scalar.dtype)
+    result = np.empty(len(parts), dtype=object if lift and is_float(type.scalar) else type.scalar.numeric)
     for index, part in enumerate(parts):
         result[index] = part
     return _shaped(result, type)
 
 
-__all__ = ["Convert", "Lift", "caster", "construct", "wrapper", "zero"]
+__all__ = ["Convert", "Lift", "caster", "construct", "pack", "unpack", "wrapper", "zero"]

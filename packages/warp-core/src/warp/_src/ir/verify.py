@@ -252,7 +252,7 @@ def _check_view(op: View) -> None:
     _expect_indices(indices)
     rank = array.type.ndim - len(indices)
     if op.axis is not None:
-        _expect(isinstance(array.type, ArrayType), f"along an axis of {type_name(array.type)}")
+        _expect(isinstance(array.type, ArrayType) or op.step == 1, f"in steps of {type_name(array.type)}")
         _expect(0 <= op.axis < array.type.ndim, f"along axis {op.axis} of {type_name(array.type)}")
         _expect(len(indices) in (1, 2) and op.step != 0, f"{len(indices)} operands, step {op.step}")
         rank = array.type.ndim - (len(indices) == 1)

@@ -14,6 +14,7 @@ from warp._src.builtins.declare import Literal
 from warp._src.lang.operands import Operand, type_of
 from warp._src.types.arrays import ArrayType, IndexedArrayType
 from warp._src.types.generics import substitute, unify
+from warp._src.types.local_arrays import LocalArrayType
 from warp._src.types.scalars import float32, int32, is_float, is_int
 from warp._src.types.signature import canonical, is_generic
 from warp._src.types.structs import StructType
@@ -136,10 +137,10 @@ def result_types(returns: Any, what: str) -> tuple[Any, ...] | None:
 def match(pattern: Any, actual: Any, bindings: dict[Any, Any]) -> Any | None:
     """Give the concrete type of a parameter for an argument type, or None if they do not fit.
 
-    An indexed array fits a parameter annotated as an array.
+    An indexed or local array fits a parameter annotated as an array.
     """
     actual = canonical(actual)
-    if isinstance(pattern, ArrayType) and isinstance(actual, IndexedArrayType):
+    if isinstance(pattern, ArrayType) and isinstance(actual, (IndexedArrayType, LocalArrayType)):
         fits = unify(pattern, ArrayType(actual.dtype, actual.ndim), bindings)
         return actual if fits else None
     if not unify(pattern, actual, bindings):

@@ -24,8 +24,6 @@ def sliced_array(context: Context, base: Place, nodes: Sequence[ast.expr], node:
     start = as_array_place(context, base)
     array = start.read(context)
     type: Any = array.type
-    if not isinstance(type, ArrayType):
-        raise context.unsupported("an indexed array cannot be sliced in a kernel", node, "slice it at the launch")
     if len(nodes) > type.ndim:
         raise context.error(
             KernelTypeError,
@@ -52,6 +50,10 @@ def _along(context: Context, array: Value, axis: int, node: ast.Slice) -> Value:
                 "the step of a slice must be an integer that is known while compiling, and not zero", node.step
             )
         step = known
+    if step != 1 and not isinstance(array.type, ArrayType):
+        raise context.unsupported(
+            "a slice of an indexed array has the step 1", node, "slice it at the launch, or index it in a loop"
+        )
     lower, upper = (_bound(context, part) for part in (node.lower, node.upper))
     if lower is None and upper is None and step == 1:
         return array

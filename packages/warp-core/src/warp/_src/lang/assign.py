@@ -11,10 +11,12 @@ from warp._src.ir.core import Value
 from warp._src.lang import operators
 from warp._src.lang.annotations import annotated_type, evaluated
 from warp._src.lang.expr import place
+from warp._src.lang.local_arrays import as_local
 from warp._src.lang.memory import atomic_update, has_atomic
 from warp._src.lang.operands import Known, Operand, Poison, Unsettled, is_truth, spelled
 from warp._src.lang.place import Place
 from warp._src.lang.slices import assign_slice
+from warp._src.types.local_arrays import LocalArrayType
 from warp._src.types.scalars import bool_, is_float, is_int
 from warp._src.types.signature import is_array, is_tensor
 from warp.errors import CompileError, KernelTypeError
@@ -124,10 +126,13 @@ def _unpack(context: Context, target: ast.Tuple | ast.List, operand: Operand, so
         assign_to(context, element, part, origin)
 
 
-def unpacked(context: Context, operand: Operand, node: ast.AST) -> tuple[Operand, ...]:
+def unpacked(context: Context, operand: Operand, node: ast.expr) -> tuple[Operand, ...]:
     """Give the parts of a tuple or vector."""
     if isinstance(operand, tuple):
         return operand
+    if isinstance(operand, Value) and isinstance(operand.type, LocalArrayType):
+        local = as_local(Place(operand))
+        return tuple(local.at(context, [Literal(i)], [node]).read(context) for i in range(operand.type.shape[0]))
     if isinstance(operand, Value) and is_tensor(operand.type):
         return tuple(context.builder.extract(operand, (index,)) for index in range(operand.type.shape[0]))
     hint = "index the array in a loop over range(x.shape[0])" if _is_array_value(operand) else ""

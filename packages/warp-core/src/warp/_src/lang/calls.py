@@ -37,6 +37,8 @@ _PYTHON = {
 }
 # Host functions that make a local array when a kernel calls them.
 LOCAL_ARRAYS = ("zeros", "ones", "full", "empty")
+# Classes that make an array of given memory.
+ARRAYS_AT_ADDRESSES = ("array", "array1d", "array2d", "array3d", "array4d")
 _TYPE_FACTORIES = (vector, matrix, quaternion, transformation)
 
 
@@ -94,6 +96,8 @@ def _builtin_name(thing: Any) -> str | None:
             return name
     if isinstance(thing, types.FunctionType) and thing.__module__.startswith("warp._src.array"):
         return thing.__name__ if thing.__name__ in LOCAL_ARRAYS else None
+    if isinstance(thing, type) and thing.__module__.startswith("warp._src.array"):
+        return thing.__name__ if thing.__name__ in ARRAYS_AT_ADDRESSES else None
     try:
         return _PYTHON.get(thing)
     except TypeError:

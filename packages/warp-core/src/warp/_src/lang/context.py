@@ -17,8 +17,7 @@ from warp._src.lang.names import Names
 from warp._src.lang.operands import Known, Operand, Poison, Unsettled, is_truth, spelled
 from warp._src.lang.scope import Scope
 from warp._src.lang.text import SourceText
-from warp._src.types.generics import with_scalar
-from warp._src.types.scalars import bfloat16, bool_, float32, is_float, is_int, is_scalar
+from warp._src.types.scalars import bool_, is_float, is_int, is_scalar
 from warp._src.types.signature import is_array, is_tensor, type_name
 from warp.errors import CompileError, KernelTypeError, UnknownNameError, UnsupportedSyntaxError
 
@@ -174,8 +173,6 @@ class Context:
         self, name: str, operands: Sequence[Operand], node: ast.AST, attributes: tuple[Any, ...] = ()
     ) -> tuple[BuiltinOverload, tuple[Value, ...]]:
         """Call a builtin as `call` does; gives the overload that was chosen and all results."""
-        if is_all_bfloat16(operands):
-            return self._widened(name, operands, node, attributes)
         types = [operand if isinstance(operand, Literal) else self._type(operand, node) for operand in operands]
         try:
             overload = resolve(name, types)
@@ -189,26 +186,6 @@ class Context:
                 for operand, wanted in zip(given, overload.param_types, strict=True)
             ]
             return overload, self.builder.call(overload, values, attributes)
-
-    def _widened(
-        self, name: str, operands: Sequence[Operand], node: ast.AST, attributes: tuple[Any, ...]
-    ) -> tuple[BuiltinOverload, tuple[Value, ...]]:
-        """Call a builtin on bfloat16 operands: computed in float32, the results rounded."""
-        with self.at(node):
-            wide = [
-                self.builder.cast(with_scalar(operand.type, float32), operand)
-                if isinstance(operand, Value) and is_bfloat16(operand)
-                else operand
-                for operand in operands
-            ]
-            overload, results = self.call_overload(name, wide, node, attributes)
-            narrow = [
-                self.builder.cast(with_scalar(value.type, bfloat16), value)
-                if getattr(value.type, "scalar", value.type) is float32
-                else value
-                for value in results
-            ]
-        return overload, tuple(narrow)
 
     def _type(self, operand: Operand, node: ast.AST) -> Type:
         return bool_ if is_truth(operand) else self.value(operand, node).type
@@ -252,17 +229,6 @@ _BITS = ("bit_and", "bit_or", "bit_xor", "shl", "shr", "invert")
 
 def _in_range(value: float, type: Any) -> bool:
     return bool(type.lowest <= value <= type.highest)
-
-
-def is_bfloat16(operand: Operand) -> bool:
-    """Tell whether an operand is a bfloat16 or made of them."""
-    return isinstance(operand, Value) and getattr(operand.type, "scalar", operand.type) is bfloat16
-
-
-def is_all_bfloat16(operands: Sequence[Operand]) -> bool:
-    """Tell whether all typed floats among the operands are bfloat16, and there are any."""
-    floats = [o for o in operands if isinstance(o, Value) and is_float(getattr(o.type, "scalar", o.type))]
-    return bool(floats) and all(map(is_bfloat16, floats))
 
 
 def cast_hint(operand: Operand, type: Type, source: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import enum
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -16,6 +17,7 @@ from warp._src.lang.array_slices import sliced_array
 from warp._src.lang.calls import call
 from warp._src.lang.capture import captured
 from warp._src.lang.context import Context
+from warp._src.lang.local_arrays import LocalPlace, as_local, is_local, sliced_local
 from warp._src.lang.names import suggestion
 from warp._src.lang.operands import Known, Operand, spelled
 from warp._src.lang.place import Place, attribute, indexed, known_index
@@ -111,6 +113,8 @@ def _attribute_of(context: Context, base: Place | Operand, node: ast.Attribute) 
     type: Any = base.type
     if is_array(type):
         return _array_attribute(context, base, node)
+    if is_local(base):
+        return _local_attribute(context, type, node)
     if is_tensor(type):
         known: dict[str, Operand] = {
             "dtype": Known(type.scalar),
@@ -167,6 +171,20 @@ def _array_attribute(context: Context, base: Place, node: ast.Attribute) -> Oper
     )
 
 
+def _local_attribute(context: Context, type: Any, node: ast.Attribute) -> Operand:
+    known: dict[str, Operand] = {
+        "dtype": Known(type.dtype),
+        "ndim": Literal(type.ndim),
+        "shape": tuple(map(Literal, type.shape)),
+        "size": Literal(math.prod(type.shape)),
+    }
+    if node.attr not in known:
+        raise context.error(
+            UnknownNameError, f"a local array has no attribute '{node.attr}'", node, f"there are {', '.join(known)}"
+        )
+    return known[node.attr]
+
+
 def _subscript_place(context: Context, node: ast.Subscript) -> Place | Operand:
     owner = node.value
     if isinstance(owner, ast.Attribute) and owner.attr == "shape":
@@ -184,12 +202,26 @@ def _subscript_place(context: Context, node: ast.Subscript) -> Place | Operand:
     if isinstance(base, Place):
         if any(isinstance(part, ast.Slice) for part in nodes):
             return _sliced(context, base, nodes, node)
-        return indexed(context, base, [context.evaluate(part) for part in nodes], nodes)
+        operands = [context.evaluate(part) for part in nodes]
+        if is_local(base):
+            return _local_element(context, as_local(base), operands, nodes)
+        return indexed(context, base, operands, nodes)
     if isinstance(base, tuple):
         return _tuple_item(context, base, node)
     if isinstance(base, Known) and not isinstance(base.object, str):
         return _object_item(context, base, node)
     raise context.error(KernelTypeError, f"{spelled(base)} cannot be indexed", node)
+
+
+def _local_element(context: Context, base: LocalPlace, operands: Sequence[Operand], nodes: Sequence[ast.expr]) -> Place:
+    if len(operands) > len(base.shape):
+        raise context.error(
+            KernelTypeError,
+            f"{len(operands)} indices into a local array of {len(base.shape)} dimension{'s' * (len(base.shape) > 1)}",
+            nodes[-1],
+            "index the components of an element in a bracket of their own: x[i][0]",
+        )
+    return base.at(context, operands, nodes)
 
 
 def _extent(context: Context, base: Place, node: ast.Subscript) -> Operand:
@@ -259,6 +291,8 @@ def _sliced(context: Context, base: Place, nodes: Sequence[ast.expr], node: ast.
     type: Any = base.type
     if is_array(type):
         return Place(sliced_array(context, base, nodes, node))
+    if is_local(base):
+        return Place(sliced_local(context, base, nodes, node))
     if not is_tensor(type):
         raise context.error(KernelTypeError, f"a value of type {type.name} cannot be sliced", node)
     return Place(sliced(context, base, nodes, node))

@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from warp._src.builtins.declare import Literal
 from warp._src.ir.core import Value
+from warp._src.lang.addresses import array_at_address
 from warp._src.lang.arguments import Arguments, known_dtype, known_int, known_shape
 from warp._src.lang.capture import captured
 from warp._src.lang.construct import tensor
 from warp._src.lang.gradients import gradient_of
 from warp._src.lang.library_calls import LIBRARY
+from warp._src.lang.local_arrays import filled
 from warp._src.lang.memory import ATOMICS
 from warp._src.lang.operands import Known, Operand, Unsettled, spelled, type_of
 from warp._src.lang.printing import print_values, printf
-from warp._src.types.scalars import is_scalar
-from warp._src.types.signature import canonical, is_array, is_tensor, type_name
+from warp._src.types.local_arrays import LocalArrayType
+from warp._src.types.signature import canonical, is_array, is_tensor
 from warp._src.types.tensors import matrix, quaternion, transformation, vector
 from warp.errors import CompileError, KernelTypeError
 
@@ -79,7 +81,7 @@ def _len(context: Context, arguments: Arguments) -> Operand:
     (operand,) = _exactly(context, arguments, "len", 1)
     if isinstance(operand, tuple):
         return Literal(len(operand))
-    if isinstance(operand, Value) and is_tensor(operand.type):
+    if isinstance(operand, Value) and (is_tensor(operand.type) or isinstance(operand.type, LocalArrayType)):
         return Literal(operand.type.shape[0])
     if isinstance(operand, Value) and is_array(operand.type):
         return context.call("array_shape", [operand, Literal(0)], arguments.node)
@@ -111,31 +113,15 @@ def _exactly(context: Context, arguments: Arguments, name: str, count: int) -> t
 
 
 def _filled(name: str, number: int | None) -> Handler:
-    """Make the handler of `zeros`, `ones`, `full`: a local array, which is a vector or matrix."""
+    """Make the handler of `zeros`, `ones`, `full`: a local array."""
 
     def handler(context: Context, arguments: Arguments) -> Operand:
         parameters = ("shape", "dtype") if number is not None else ("shape", "value", "dtype")
         bound = arguments.bind(context, name, *parameters)
         shape = known_shape(context, bound.get("shape"), arguments.node)
         dtype = known_dtype(context, bound.get("dtype"), arguments.node)
-        if is_tensor(dtype) and dtype.category == "vector" and len(shape) == 1:
-            shape, dtype = (*shape, dtype.length), dtype.scalar  # the rows of a matrix
-        if not is_scalar(dtype) or len(shape) not in (1, 2):
-            raise context.unsupported(
-                f"a local array has 1 or 2 dimensions of scalars, or 1 of vectors, got shape {shape} of "
-                f"{type_name(dtype)}",
-                arguments.node,
-                "put them into a struct, or compute the index of one dimension: i * columns + j",
-            )
-        local = _checked(
-            context,
-            arguments.node,
-            lambda: vector(shape[0], dtype) if len(shape) == 1 else matrix((shape[0], shape[1]), dtype),
-        )
-        if number == 0:
-            return context.builder.zero(local)
         fill = bound.get("value", Literal(number if number is not None else 0))
-        return tensor(context, local, (fill,), {}, arguments.node)
+        return filled(context, shape, dtype, fill, arguments.node)
 
     return handler
 
@@ -285,6 +271,7 @@ HANDLERS: dict[str, Handler] = {
     "transform_identity": _transform_identity,
     "matrix_from_rows": _from_vectors("matrix_from_rows", True),
     "matrix_from_cols": _from_vectors("matrix_from_cols", False),
+    **{name: array_at_address(name) for name in ("array", "array1d", "array2d", "array3d", "array4d")},
     **LIBRARY,
 }
 """Handlers that take evaluated arguments, by public name."""

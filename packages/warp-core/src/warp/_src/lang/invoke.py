@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from warp._src.builtins.declare import Literal
 from warp._src.ir.core import Function as IrFunction
 from warp._src.ir.core import Value
+from warp._src.lang.analysis import root_name
 from warp._src.lang.annotations import EMPTY, annotated_type, match_all
 from warp._src.lang.arguments import Arguments
 from warp._src.lang.capture import captured
@@ -16,6 +17,7 @@ from warp._src.lang.objects import Function, Overload
 from warp._src.lang.operands import Known, Operand, is_truth, spelled
 from warp._src.lang.place import Place
 from warp._src.types.generics import substitute, unify
+from warp._src.types.local_arrays import LocalArrayType
 from warp._src.types.signature import is_generic, type_name
 from warp.errors import CompileError, KernelTypeError
 
@@ -32,9 +34,34 @@ def invoke(context: Context, function: Function, arguments: Arguments) -> Operan
     results = context.builder.invoke(target, values)
     count = len(results) - len(target.changed)
     positions = [index for index, operand in enumerate(operands) if _is_value(operand)]
+    _check_given_once(context, [nodes[positions[changed]] for changed in target.changed], nodes, operands, arguments)
     for result, changed in zip(results[count:], target.changed, strict=True):
         write_back(context, nodes[positions[changed]], result)
     return unpacked_results(results[:count])
+
+
+def _check_given_once(
+    context: Context,
+    changed: Sequence[ast.expr | None],
+    nodes: Sequence[ast.expr | None],
+    operands: Sequence[Operand],
+    arguments: Arguments,
+) -> None:
+    """Refuse a local array that is changed by the function and given to it twice: the two would be one."""
+    names = [
+        root_name(node)
+        for node, operand in zip(nodes, operands, strict=True)
+        if node is not None and isinstance(operand, Value) and isinstance(operand.type, LocalArrayType)
+    ]
+    for node in changed:
+        name = None if node is None else root_name(node)
+        if name is not None and names.count(name) > 1:
+            raise context.error(
+                KernelTypeError,
+                f"local array '{name}' is given twice to a function that changes it",
+                arguments.node,
+                "give it once, or copy it first",
+            )
 
 
 def resolved_call(context: Context, function: Function, arguments: Arguments) -> tuple[IrFunction, Sequence[Value]]:
@@ -90,6 +117,14 @@ def _native(context: Context, overload: Overload, operands: Sequence[Operand], n
     if overload.returns not in (EMPTY, None):
         result = _native_result(context, overload, types, node)
     names = tuple(parameter.name for parameter in overload.parameters)
+    for parameter, found in zip(overload.parameters, types, strict=True):
+        if isinstance(found, LocalArrayType):
+            raise context.error(
+                KernelTypeError,
+                f"argument '{parameter.name}' of native function '{overload.name}' cannot be a local array",
+                node,
+                "pass its elements, or an array of the launch",
+            )
     if native is None:
         return Known(None)
     results = context.builder.native(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from warp._src.builtins.declare import Literal
@@ -14,6 +15,7 @@ from warp._src.lang.invoke import invoke, write_back
 from warp._src.lang.modules import get_module
 from warp._src.lang.objects import Function, Overload
 from warp._src.lang.operands import Operand, spelled
+from warp._src.types.local_arrays import LocalArrayType
 from warp._src.types.scalars import is_scalar
 from warp._src.types.signature import is_array, is_tensor, type_name
 from warp.errors import KernelTypeError
@@ -49,17 +51,35 @@ def _calling(name: str) -> Handler:
         for parameter, operand in bound.items():
             if parameter[0].isupper() or parameter in ("b", "x"):
                 _check_array(context, name, parameter, operand, arguments)
-        return _invoked(context, name, arguments, *(bound[parameter] for parameter in parameters))
+        return _invoked(context, name, arguments, parameters, *(bound[parameter] for parameter in parameters))
 
     return handler
 
 
-def _invoked(context: Context, name: str, arguments: Arguments, *operands: Operand) -> Operand:
-    return invoke(context, _FUNCTIONS[name], Arguments(arguments.node, operands, {}))
+def _invoked(
+    context: Context, name: str, arguments: Arguments, parameters: Sequence[str], *operands: Operand
+) -> Operand:
+    """Call a library function with operands for `parameters`, whose names in the call tell which were written."""
+    written = dict(zip(parameters, arguments.node.args, strict=False))
+    written.update((keyword.arg or "", keyword.value) for keyword in arguments.node.keywords)
+    nodes = [written.get(parameter, arguments.node) for parameter in parameters]
+    node = ast.copy_location(ast.Call(arguments.node.func, nodes, []), arguments.node)
+    return invoke(context, _FUNCTIONS[name], Arguments(node, operands, {}))
+
+
+def _is_array_like(type: Any) -> bool:
+    return is_array(type) or isinstance(type, LocalArrayType)
+
+
+def _length(context: Context, array: Value, arguments: Arguments) -> Operand:
+    type: Any = array.type
+    if isinstance(type, LocalArrayType):
+        return Literal(type.shape[0])
+    return context.call("array_shape", [array, Literal(0)], arguments.node)
 
 
 def _check_array(context: Context, name: str, parameter: str, operand: Operand, arguments: Arguments) -> Value:
-    if isinstance(operand, Value) and is_array(operand.type) and operand.type.ndim == 1:
+    if isinstance(operand, Value) and _is_array_like(operand.type) and operand.type.ndim == 1:
         return operand
     raise context.error(
         KernelTypeError,
@@ -85,8 +105,9 @@ def _lower_bound(context: Context, arguments: Arguments) -> Operand:
         )
     value = context.converted(bound["value"], element, arguments.node, "the value of 'lower_bound'")
     begin = bound.get("arr_begin", Literal(0))
-    end = bound["arr_end"] if "arr_end" in bound else context.call("array_shape", [array, Literal(0)], arguments.node)
-    return _invoked(context, "lower_bound", arguments, array, begin, end, value)
+    end = bound["arr_end"] if "arr_end" in bound else _length(context, array, arguments)
+    names = ("arr", "arr_begin", "arr_end", "value") if "arr_begin" in bound else ("arr", "value", "", "")
+    return _invoked(context, "lower_bound", arguments, names, array, begin, end, value)
 
 
 def _sample_cdf(context: Context, arguments: Arguments) -> Operand:
@@ -99,8 +120,8 @@ def _sample_cdf(context: Context, arguments: Arguments) -> Operand:
     keywords = {keyword.arg: keyword.value for keyword in arguments.node.keywords}
     write_back(context, keywords.get("state") or arguments.node.args[0], state)
     number = context.builder.cast(cdf.type.dtype, drawn)
-    end = context.call("array_shape", [cdf, Literal(0)], arguments.node)
-    return _invoked(context, "lower_bound", arguments, cdf, Literal(0), end, number)
+    end = _length(context, cdf, arguments)
+    return _invoked(context, "lower_bound", arguments, ("", "", "", ""), cdf, Literal(0), end, number)
 
 
 def _cast(context: Context, arguments: Arguments) -> Operand:

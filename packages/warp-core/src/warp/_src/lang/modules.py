@@ -6,13 +6,10 @@ import difflib
 import sys
 import weakref
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from warp import config
 from warp.errors import ArgumentError
-
-if TYPE_CHECKING:
-    pass
 
 OPTIONS = (
     "enable_backward",

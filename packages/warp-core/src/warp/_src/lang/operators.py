@@ -12,6 +12,7 @@ from warp._src.builtins.declare import Literal
 from warp._src.ir.core import Value
 from warp._src.lang.context import SYMBOLS
 from warp._src.lang.operands import Known, Operand, Unsettled, is_truth, spelled
+from warp._src.types.local_arrays import LocalArrayType
 from warp._src.types.scalars import bool_, is_float, is_int, scalar_from
 from warp._src.types.signature import is_array, is_tensor
 from warp.errors import KernelTypeError
@@ -188,6 +189,8 @@ def truth(context: Context, operand: Operand, node: ast.AST) -> Value | bool:
     if is_int(operand.type) or is_float(operand.type):
         result = context.call("ne", [operand, Literal(0 if is_int(operand.type) else 0.0)], node)
         return context.value(result, node)
+    if isinstance(operand.type, LocalArrayType):
+        return True
     if is_array(operand.type):  # whether it is not null
         extent = context.call("array_shape", [operand, Literal(0)], node)
         return context.value(context.call("ne", [extent, Literal(0)], node), node)

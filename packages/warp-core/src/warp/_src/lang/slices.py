@@ -50,7 +50,7 @@ def _selection(
     type: Any = base.type
     if len(nodes) > len(type.shape):
         raise context.error(KernelTypeError, f"too many indices for {type.name}", node)
-    selections = [_selected(context, part, extent) for part, extent in zip(nodes, type.shape, strict=False)]
+    selections = [selected(context, part, extent) for part, extent in zip(nodes, type.shape, strict=False)]
     selections += [range(extent) for extent in type.shape[len(nodes) :]]
     kept = [len(choice) for choice in selections if isinstance(choice, range)]
     if 0 in kept:
@@ -60,7 +60,8 @@ def _selection(
     return result, list(paths)
 
 
-def _selected(context: Context, node: ast.expr, extent: int) -> range | int:
+def selected(context: Context, node: ast.expr, extent: int) -> range | int:
+    """Give the components that one part of an index selects."""
     if isinstance(node, ast.Slice):
         start, stop, step = (_bound(context, part) for part in (node.lower, node.upper, node.step))
         if step == 0:

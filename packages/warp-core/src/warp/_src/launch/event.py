@@ -57,7 +57,7 @@ class LaunchEvent(Recordable):
     ) -> None:
         self.prepared = prepared
         self.dim = dim
-        self.args = tuple([captured(arg) for arg in args])
+        self.args = tuple([arg if arg.__class__ is array else captured(arg) for arg in args])
         self.device = device
         self.max_blocks = max_blocks
         self.block_dim = block_dim
@@ -101,7 +101,8 @@ class LaunchEvent(Recordable):
         return signature_of(self.prepared.program, self.dim, self.args)
 
     def arrays(self) -> list[Any]:
-        return [found for arg in self.args for found in arrays_in(arg)]
+        plain = [arg for arg in self.args if arg.__class__ is array]
+        return plain if len(plain) == len(self.args) else [found for arg in self.args for found in arrays_in(arg)]
 
     def describe(self, array: Any) -> str:
         """Name the parameter that an array was given to."""
@@ -113,6 +114,14 @@ class LaunchEvent(Recordable):
     def needed(self) -> list[Any]:
         """The arrays whose values the adjoint reads. Raises AutogradError if there is no correct adjoint."""
         return find_arrays(self.prepared.program.needed(self._variant), self.args)
+
+    def own_elements(self) -> list[Any]:
+        """The arrays of which every thread uses the element at its own index alone."""
+        if self._variant.may_alias:
+            return []
+        rank_of_launch = 1 + max(self._variant.dimensions, default=-1)
+        own = self.prepared.entry.summary.own
+        return find_arrays([root for root, rank in own if rank >= rank_of_launch], self.args)
 
     def run_adjoint(self) -> None:
         """Run the kernel's adjoint on the gradients of its arrays."""
@@ -205,6 +214,9 @@ def run_backward(
     if size == 0:
         return
     block = pack_launch(dim) if record is None else pack_launch.__wrapped__(dim, record=record.address)
-    gradients = [a.grad for arg in args for a in arrays_in(arg) if a.requires_grad]
-    flags = backward.entry.flags(dim, size, any_overlap(gradients, gradients))
+    if backward.entry.is_small(size):
+        flags = backward.entry.ordered_flags(size)
+    else:
+        gradients = [a.grad for arg in args for a in arrays_in(arg) if a.requires_grad]
+        flags = backward.entry.flags(dim, size, any_overlap(gradients, gradients))
     executor().run(backward.entry.address, block, binder.pack(list(args), device), flags, f"adjoint of {label}")

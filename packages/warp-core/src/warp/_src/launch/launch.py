@@ -106,15 +106,16 @@ def _execute(
 ) -> None:
     """Run a launch, note what it wrote, and hand it to the recorder."""
     packed = prepared.binder.pack(args, device)
+    written = prepared.written(args)
     if recorder is None:
-        written = prepared.run(dim, args, packed)
+        prepared.run(dim, args, written, packed)
         mark_written(written, signature_of(prepared.program, dim, args) if is_watching() else None)
         return
-    variant = prepared.variant(dim, args)
-    record = prepared.run_recorded(dim, args, packed, variant)
+    variant = variant_of(dim, overlaps(args, written))
+    record = prepared.run_recorded(dim, args, written, packed, variant)
     location = _location(sys._getframe(2))
     event = LaunchEvent(prepared, dim, args, input_count, device, location, variant, record, max_blocks, block_dim)
-    event.stamp = mark_written(event.writes, event.signature if is_watching() else None)
+    event.stamp = mark_written(written, event.signature if is_watching(recorder) else None)
     recorder.record(event)
 
 
@@ -327,7 +328,7 @@ def _make_event(
     prepared.binder.pack(args, place)
     location = caller_location()
     shape = launch_shape(dim)
-    variant = prepared.variant(shape, args)
+    variant = variant_of(shape, overlaps(args, prepared.written(args)))
     return LaunchEvent(
         prepared, shape, args, len(inputs), place, location, variant, None, max_blocks, block_dim, metadata
     )

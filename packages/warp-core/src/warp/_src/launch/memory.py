@@ -11,6 +11,8 @@ from warp._src.array.indexed import indexedarray
 from warp._src.types.signature import is_differentiable
 from warp._src.types.struct_type import StructInstance
 
+_FEW_PAIRS = 32
+
 
 def arrays_in(value: Any) -> list[Any]:
     """The arrays of an argument: members of structs, and what an indexed array is made of."""
@@ -48,8 +50,31 @@ def find_arrays(roots: Iterable[Any], args: Sequence[Any], is_written: bool = Fa
 
 
 def overlaps(args: Sequence[Any], written: Sequence[Any]) -> bool:
-    """Tell whether an array that is written shares memory with another argument."""
+    """Tell whether an array that is written shares memory with another argument; the same object twice does."""
+    if len(written) * len(args) <= _FEW_PAIRS:
+        found = _overlaps_plainly(args, written)
+        if found is not None:
+            return found
     return any_overlap(written, [a for arg in args for a in arrays_in(arg)])
+
+
+def _overlaps_plainly(args: Sequence[Any], written: Sequence[Any]) -> bool | None:
+    """Compare pair by pair, which is faster for a few arguments; None if arrays may be inside of others."""
+    for arg in args:
+        if arg.__class__ is indexedarray or isinstance(arg, StructInstance):
+            return None
+    for target in written:
+        low, high = target.bounds
+        is_met = False
+        for arg in args:
+            if not isinstance(arg, array):
+                continue
+            other_low, other_high = arg.bounds
+            if low < other_high and other_low < high and low < high and other_low < other_high:
+                if is_met or arg is not target:
+                    return True
+                is_met = True
+    return False
 
 
 def any_overlap(some: Sequence[Any], others: Sequence[Any]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from warp._src.array.array import array
 from warp._src.launch.bind import Binder
 from warp._src.launch.memory import find_arrays, overlaps
-from warp._src.launch.program import Entry, Program, Root, Variant, executor, variant_of
+from warp._src.launch.program import Entry, Program, Root, Variant, executor
 from warp._src.recording.recorder import about_to_write
 from warp._src.runtime.cpu import pack_launch
 from warp._src.runtime.record import LaunchRecord
@@ -20,44 +20,50 @@ from warp.errors import LaunchError
 class Prepared:
     """A kernel at concrete types, ready to bind arguments."""
 
-    __slots__ = ("_accessed", "_guarded", "_members", "_plain_writes", "binder", "entry", "program", "reads", "writes")
+    __slots__ = (
+        "_accessed",
+        "_guarded",
+        "_members",
+        "_plain_reads",
+        "_plain_writes",
+        "binder",
+        "entry",
+        "program",
+        "reads",
+        "writes",
+    )
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self.entry = program.forward()
         self.reads = frozenset(root for root, _ in self.entry.summary.reads)
         self.writes = frozenset(root for root, _ in self.entry.summary.writes)
-        written = frozenset(int(root[0]) for root in self.writes if root is not None and len(root) == 1)
-        # Most kernels write plain array parameters only: then no search is needed at each launch.
-        self._plain_writes = tuple(sorted(written)) if len(written) == len(self.writes) else None
+        # Most kernels use plain array parameters only: then no search is needed at each launch.
+        self._plain_reads, self._plain_writes = _plain(self.reads), _plain(self.writes)
         paths = () if program.checks_bounds else _access_paths(program, self.reads | self.writes)
         self._accessed = tuple(path[0] for path in paths if len(path) == 1)
         self._members = tuple(path for path in paths if len(path) > 1)
         self._guarded: Prepared | None = None
         if None in self.writes:
             written = frozenset(range(len(program.types)))
+        else:
+            written = frozenset(int(root[0]) for root in self.writes if root is not None and len(root) == 1)
         names = [name for name, _ in program.kernel.parameters]
         self.binder = Binder(program.kernel.key, list(zip(names, program.types, strict=True)), written)
 
-    def run(self, dim: tuple[int, ...], args: list[Any], packed: bytes) -> list[Any]:
-        """Run the forward kernel; give the arrays it wrote."""
+    def run(self, dim: tuple[int, ...], args: list[Any], written: list[Any], packed: bytes) -> None:
+        """Run the forward kernel."""
         if self._lacks_array(args):
-            return self._with_checks().run(dim, args, packed)
-        written = self.written(args)
-        self._run_entry(self.entry, dim, args, written, packed, None)
-        return written
-
-    def variant(self, dim: tuple[int, ...], args: Sequence[Any]) -> Variant:
-        """What the adjoint of a launch depends on besides the types."""
-        return variant_of(dim, overlaps(args, self.written(args)))
+            self._with_checks().run(dim, args, written, packed)
+        else:
+            self._run_entry(self.entry, dim, args, written, packed, None)
 
     def run_recorded(
-        self, dim: tuple[int, ...], args: list[Any], packed: bytes, variant: Variant
+        self, dim: tuple[int, ...], args: list[Any], written: list[Any], packed: bytes, variant: Variant
     ) -> LaunchRecord | None:
         """Run the forward kernel for a tape; give what it kept, if its adjoint needs values that it overwrites."""
         if self._lacks_array(args):
-            return self._with_checks().run_recorded(dim, args, packed, variant)
-        written = self.written(args)
+            return self._with_checks().run_recorded(dim, args, written, packed, variant)
         about_to_write(written)
         recorded = self.program.recorded(variant)
         if recorded is None:
@@ -105,18 +111,29 @@ class Prepared:
 
     def read(self, args: Sequence[Any]) -> list[Any]:
         """The arrays that the kernel reads."""
-        return find_arrays(self.reads, args)
+        found = _plain_arrays(self._plain_reads, args)
+        return find_arrays(self.reads, args) if found is None else found
 
     def written(self, args: Sequence[Any]) -> list[Any]:
         """The arrays that the kernel writes."""
-        if self._plain_writes is not None:
-            found = [args[number] for number in self._plain_writes]
-            for value in found:
-                if value.__class__ is not array:
-                    break
-            else:
-                return found
-        return find_arrays(self.writes, args, is_written=True)
+        found = _plain_arrays(self._plain_writes, args)
+        return find_arrays(self.writes, args, is_written=True) if found is None else found
+
+
+def _plain(roots: frozenset[Root | None]) -> tuple[int, ...] | None:
+    """The numbers of the parameters, if access roots are parameters and nothing inside them."""
+    numbers = [int(root[0]) for root in roots if root is not None and len(root) == 1]
+    return tuple(sorted(numbers)) if len(numbers) == len(roots) else None
+
+
+def _plain_arrays(numbers: tuple[int, ...] | None, args: Sequence[Any]) -> list[Any] | None:
+    if numbers is None:
+        return None
+    found = [args[number] for number in numbers]
+    for value in found:
+        if value.__class__ is not array:
+            return None
+    return found
 
 
 def _access_paths(program: Program, roots: frozenset[Root | None]) -> tuple[Any, ...]:

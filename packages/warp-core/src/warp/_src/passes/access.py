@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from warp._src.ir.core import Function, Region, Value
 from warp._src.ir.ops import (
@@ -61,6 +62,7 @@ class AccessSummary:
     reads: frozenset[tuple[Root | None, Space]]
     writes: frozenset[tuple[Root | None, Space]]
     covered: frozenset[int]  # launch dimensions in which every written array keeps threads apart
+    own: frozenset[tuple[Root, int]]  # arrays, with their rank, of which a thread uses the element at its index alone
 
     def is_independent(self, dimensions: frozenset[int]) -> bool:
         """Tell whether no two threads of a launch meet whose size exceeds 1 in `dimensions`."""
@@ -101,7 +103,7 @@ class AccessAnalysis:
         covered: frozenset[int] = frozenset(range(4))
         for root, space in writes:
             covered &= self._covered(root, space)
-        return AccessSummary(reads, writes, covered)
+        return AccessSummary(reads, writes, covered, self._own())
 
     def needs_order(self, atomic: Atomic) -> bool:
         """Tell whether the final extremum does not say who won: others write to the array, or read it in between."""
@@ -136,6 +138,23 @@ class AccessAnalysis:
             if write.is_write and write.space is Space.PRIMAL and write.op is not op
             if any(self._same_array(root, write.root) for root in roots)
         ]
+
+    def _own(self) -> frozenset[tuple[Root, int]]:
+        """The arrays, with their rank, of which a thread uses no element but the one at its own index."""
+        ranks: dict[Root | None, int | None] = {}
+        for access in self.accesses:
+            rank = self._own_rank(access)
+            ranks[access.root] = rank if ranks.setdefault(access.root, rank) == rank else None
+        if None in ranks:
+            return frozenset()
+        return frozenset((root, rank) for root, rank in ranks.items() if root is not None and rank is not None)
+
+    def _own_rank(self, access: Access) -> int | None:
+        """The number of indices of an access if they are the thread's own."""
+        for axis, form in enumerate(access.indices or ()):
+            if form.constant or form.terms != {self._thread_values.get(axis): 1}:
+                return None
+        return None if access.indices is None else len(access.indices)
 
     # -- which threads can meet ------------------------------------------------------------------------
 
@@ -339,7 +358,7 @@ class AccessAnalysis:
 def mark_hazards(function: Function, *, may_alias: bool, dimensions: frozenset[int]) -> None:
     """Note on each load of an inlined kernel, in place, why it cannot be repeated after the kernel ran.
 
-    Those loads, and all atomics, get a number, by which their values can be recorded.
+    Those loads, all atomics, and native code that reads memory get a number, by which their values can be recorded.
     """
     analysis = AccessAnalysis(function, may_alias, dimensions)
     hazards: dict[Op, str] = {
@@ -354,7 +373,7 @@ def _mark(region: Region, hazards: dict[Op, str], ids: Iterator[int] | None) -> 
     for number, op in enumerate(region.ops):
         if op in hazards and isinstance(op, Load):
             region.ops[number] = replace(op, hazard=hazards[op], record_id=None if ids is None else next(ids))
-        elif isinstance(op, Atomic) and op.space is Space.PRIMAL and ids is not None:
+        elif ids is not None and _gives_what_memory_held(op):
             region.ops[number] = replace(op, record_id=next(ids))
         for inner in op.regions:
             _mark(inner, hazards, ids)
@@ -363,6 +382,13 @@ def _mark(region: Region, hazards: dict[Op, str], ids: Iterator[int] | None) -> 
             if op.function.custom_gradient is not None:
                 # What a custom gradient reads itself is read during the backward pass only.
                 _mark(op.function.custom_gradient.body, hazards, None)
+
+
+def _gives_what_memory_held(op: Op) -> TypeGuard[Native | Atomic]:
+    """Tell whether an operation that must not run again may give a value of memory."""
+    if isinstance(op, Native) and op.replay_snippet is None:
+        return bool(op.results) and any(is_array(operand.type) for operand in op.operands)
+    return isinstance(op, Atomic) and op.space is Space.PRIMAL
 
 
 def _paths_differ(left: Iterable[int | str | None], right: Iterable[int | str | None]) -> bool:

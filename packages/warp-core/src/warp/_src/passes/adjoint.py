@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from warp._src.ir.core import Function, Region, Value
-from warp._src.ir.ops import Load, Space
+from warp._src.ir.ops import Load, Native, Space
 from warp._src.passes.access import AccessAnalysis, Root
 from warp._src.passes.adjoint_context import AdjointContext, Frame, Problem
 from warp._src.passes.adjoint_control import Reverser
@@ -67,6 +67,8 @@ def adjoint_of(
                 context.fail(op, op.hazard)
             else:
                 unrecorded.add(op.record_id)
+        elif isinstance(op, Native) and op.record_id is not None:
+            unrecorded.add(op.record_id)  # it must not run again
     reads = AccessAnalysis(backward, may_alias).summary().reads
     needed = frozenset(root for root, space in reads if space is Space.PRIMAL)
     return Adjoint(backward, tuple(context.problems), needed, frozenset(unrecorded))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from warp._src.builtins.declare import resolve
 from warp._src.ir.builder import Builder
-from warp._src.ir.core import Function, Location, Value
+from warp._src.ir.core import Function, Location, Type, Value
 from warp._src.ir.ops import Atomic, Extract, Load, Op, ReverseLoop, View
 from warp._src.ir.traverse import definitions
 from warp._src.passes.access import AccessAnalysis
@@ -96,9 +96,9 @@ class AdjointContext:
         """
         type = component_type(op.array.type.dtype, op.path)
         name = op.results[0].name if op.results else ""
-        place = self.recalls.get(op.record_id) if op.record_id is not None else None
-        if place is not None:
-            return self.builder.recall(type, place if isinstance(place, int) else self.primal(frame, place), name)
+        recorded = self.from_record(frame, op.record_id, type, name)
+        if recorded is not None:
+            return recorded
         result = Value(type, name)
         operands = [self.primal(frame, v) for v in (op.array, *op.indices, *op.path_indices)]
         hazard = f"the result of the atomic in line {op.loc.line} is not kept for the backward pass"
@@ -115,6 +115,13 @@ class AdjointContext:
             )
         )
         return result
+
+    def from_record(self, frame: Frame, record_id: int | None, type: Type, name: str) -> Value | None:
+        """A value that the forward launch kept, or None if it has kept none of this number."""
+        place = self.recalls.get(record_id) if record_id is not None else None
+        if place is None:
+            return None
+        return self.builder.recall(type, place if isinstance(place, int) else self.primal(frame, place), name)
 
     def is_remade(self, value: Value) -> bool:
         """Tell whether a value is an array view or member, which is made again rather than handed on."""

@@ -141,9 +141,12 @@ class Reverser:
         if op.replay_snippet is not None:
             self._copy(replace(op, snippet=op.replay_snippet), frame)
         elif op.results:
-            if any(_is_array(operand) for operand in op.operands):
-                self.context.fail(op, f"native code in line {op.loc.line} returns a value and takes arrays")
-            self._copy(op, frame)
+            result = op.results[0]
+            recorded = self.context.from_record(frame, op.record_id, result.type, result.name)
+            if recorded is None:
+                self._copy(op, frame)
+            else:
+                frame.primal[result] = recorded
 
     # -- reverse ---------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from warp._src.passes.induction import rewrite_induction
 from warp._src.passes.inline import inline, inline_all, inline_forward
 from warp._src.passes.records import RecordLayout, plan_records, thread_positions, with_records
 from warp._src.passes.repeated_loads import merge_repeated_loads
+from warp._src.passes.rotate import rotate_loops
 from warp._src.passes.simplify import simplify
 from warp._src.passes.tangent import Tangent, tangent_of
 
@@ -88,6 +89,9 @@ def _prepared(function: Function, may_alias: bool, dimensions: frozenset[int]) -
     merge_repeated_loads(primal.body)
     verify(primal, "inline")
     mark_hazards(primal, may_alias=may_alias, dimensions=dimensions)
+    if rotate_loops(primal.body):
+        verify(primal, "rotate")
+        mark_hazards(primal, may_alias=may_alias, dimensions=dimensions)
     return primal
 
 

@@ -14,7 +14,7 @@ from warp._src.builtins.declare import resolve
 from warp._src.ir.builder import Builder
 from warp._src.ir.core import Function, Region, Type, Value
 from warp._src.ir.memory import record_size
-from warp._src.ir.ops import Atomic, If, Invoke, Load, Loop, Op
+from warp._src.ir.ops import Atomic, If, Invoke, Load, Loop, Native, Op
 from warp._src.ir.traverse import clone_function
 from warp._src.passes.adjoint_context import Problem
 from warp._src.types.scalars import int64
@@ -36,7 +36,7 @@ class RecordLayout:
 
 @dataclass(frozen=True)
 class _Site:
-    op: Load | Atomic
+    op: Load | Atomic | Native
     is_in_loop: bool
     is_in_condition: bool
     is_in_call: bool
@@ -85,15 +85,15 @@ def thread_positions(function: Function, stream: Collection[int]) -> dict[int, V
     return positions
 
 
-def _value_type(op: Load | Atomic) -> Type:
-    return component_type(op.array.type.dtype, op.path)
+def _value_type(op: Load | Atomic | Native) -> Type:
+    return op.results[0].type if isinstance(op, Native) else component_type(op.array.type.dtype, op.path)
 
 
 def _sites(
     region: Region, ids: Collection[int], in_loop: bool = False, in_condition: bool = False, in_call: bool = False
 ) -> Iterator[_Site]:
     for op in region.ops:
-        if isinstance(op, (Load, Atomic)) and op.record_id in ids:
+        if isinstance(op, (Load, Atomic, Native)) and op.record_id in ids:
             yield _Site(op, in_loop, in_condition, in_call)
         if isinstance(op, Invoke):
             yield from _sites(op.function.body, ids, in_loop, in_condition, True)
@@ -116,7 +116,7 @@ def _insert_records(region: Region, layout: RecordLayout) -> None:
         for inner in op.regions:
             _insert_records(inner, layout)
         ops.append(op)
-        if isinstance(op, (Load, Atomic)) and op.record_id is not None and op.record_id in layout.ids:
+        if isinstance(op, (Load, Atomic, Native)) and op.record_id is not None and op.record_id in layout.ids:
             with builder.at(op.loc):
                 builder.record(op.results[0], layout.fixed.get(op.record_id))
     region.ops[:] = ops
@@ -142,7 +142,7 @@ class _Threading:
                 base = self._moved(builder, base, offset)
                 base, offset = self._if(op, base, ops) if isinstance(op, If) else self._loop(op, base, ops), 0
                 continue
-            if isinstance(op, (Load, Atomic)) and op.record_id is not None and op.record_id in self._stream:
+            if isinstance(op, (Load, Atomic, Native)) and op.record_id is not None and op.record_id in self._stream:
                 with builder.at(op.loc):
                     self._positions[op.record_id] = self._moved(builder, base, offset)
                 offset += record_size(_value_type(op))
@@ -158,7 +158,7 @@ class _Threading:
         return builder.call(resolve("add", [int64, int64]), (base, builder.const(int64, offset)))[0]
 
     def _has_sites(self, op: Op) -> bool:
-        if isinstance(op, (Load, Atomic)) and op.record_id in self._stream:
+        if isinstance(op, (Load, Atomic, Native)) and op.record_id in self._stream:
             return True
         return any(self._has_sites(inner) for region in op.regions for inner in region.ops)
 

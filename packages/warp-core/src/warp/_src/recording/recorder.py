@@ -46,6 +46,10 @@ class Recordable(ABC):
         """Return the arrays whose values, as they were right after the operation, the adjoint needs."""
         return ()
 
+    def own_elements(self) -> Sequence[RecordedArray]:
+        """Return the arrays of which nothing but the elements at one index are used together, whatever the index."""
+        return ()
+
     def describe(self, array: RecordedArray) -> str:
         """Return what messages call one of the arrays."""
         return f"array of shape {array.shape}, dtype {getattr(array.dtype, 'name', array.dtype)}"

@@ -6,7 +6,7 @@ import weakref
 from array import array
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -22,7 +22,8 @@ class RecordedArray(Protocol):
     """What the recording layer needs of an array; `warp.array` has it.
 
     `bounds` are the addresses of the first byte and past the last one, `allocation()` those of the memory block that
-    the array lies in, and `layout()` describes its elements if they have gaps between them.
+    the array lies in, and `layout()` describes its elements if they have gaps between them. It `is_differentiable` if
+    its elements are or hold floating-point numbers.
     """
 
     dtype: Any
@@ -32,6 +33,7 @@ class RecordedArray(Protocol):
     device: Any
     bounds: tuple[int, int]
     is_contiguous: bool
+    is_differentiable: bool
     storage: Storage | None
     is_read: bool
     is_written: bool
@@ -194,7 +196,7 @@ def storage_of(array: RecordedArray) -> Storage:
         if root.storage is None:
             root.storage = _registry.find(array.device.alias, *array.allocation())
         storage = array.storage = root.storage
-    return storage.resolve()
+    return storage if storage._forward is None else storage.resolve()
 
 
 def stamps_of(array: RecordedArray) -> list[int]:
@@ -232,48 +234,64 @@ def note_writes(arrays: Iterable[RecordedArray], stamp: int) -> None:
                     log.write_strided(array.layout(), stamp)
 
 
+class Signed(Protocol):
+    """What can be recognised when it runs again: equal signatures are runs of the same operation, None is unknown."""
+
+    @property
+    def signature(self) -> Hashable: ...
+
+
 class RunTable:
     """When the operations of a recorder were run last, on the recorder or again off it.
 
-    An operation recorded n times with one signature is taken to be repeated in the order of the recording. Of a
-    signature only the hash is kept.
+    `events` are the operations, which the recorder appends to. One recorded n times with one signature is taken to be
+    repeated in the order of the recording. Of a signature only the hash is kept, from when the first run off the
+    recorder is noted: most tapes never see one.
     """
 
-    __slots__ = ("__weakref__", "_cursors", "_places", "owner", "stamps")
+    __slots__ = ("__weakref__", "_cursors", "_events", "_places", "_signed", "owner", "stamps")
 
-    def __init__(self, owner: object) -> None:
+    def __init__(self, owner: object, events: Sequence[Signed]) -> None:
         self.owner = weakref.ref(owner)
         self.stamps = array("q")
         """The stamp of every operation's last run."""
+        self._events = events
+        self._signed = 0
         self._places: dict[int, int | list[int]] = {}
         self._cursors: dict[int, int] = {}
 
-    def append(self, signature: Hashable, stamp: int) -> None:
-        """Add the recorded run of an operation."""
-        place = len(self.stamps)
-        self.stamps.append(stamp)
-        if signature is None:
-            return
-        if not self._places:
+    def append(self, stamp: int) -> None:
+        """Note the recorded run of the operation that is next in `events`."""
+        if not self.stamps:
             _watching[id(self)] = weakref.ref(self, partial(_stop_watching, id(self)))
-        key = hash(signature)
-        known = self._places.setdefault(key, place)
-        if known is not place:
-            self._places[key] = [*known, place] if isinstance(known, list) else [known, place]
+        self.stamps.append(stamp)
 
     def repeat(self, key: int, stamp: int) -> None:
         """Note a run off the recorder of the operations whose signature has this hash."""
-        place = self._places.get(key)
-        if isinstance(place, list):
-            cursor = self._cursors.get(key, 0)
-            self._cursors[key] = (cursor + 1) % len(place)
-            place = place[cursor]
-        if place is not None:
-            self.stamps[place] = stamp
+        with _lock:
+            self._sign()
+            place = self._places.get(key)
+            if isinstance(place, list):
+                cursor = self._cursors.get(key, 0)
+                self._cursors[key] = (cursor + 1) % len(place)
+                place = place[cursor]
+            if place is not None:
+                self.stamps[place] = stamp
+
+    def _sign(self) -> None:
+        for place in range(self._signed, len(self.stamps)):
+            signature = self._events[place].signature
+            if signature is not None:
+                key = hash(signature)
+                known = self._places.setdefault(key, place)
+                if known is not place:
+                    self._places[key] = [*known, place] if isinstance(known, list) else [known, place]
+        self._signed = len(self.stamps)
 
     def clear(self) -> None:
         """Forget everything."""
         del self.stamps[:]
+        self._signed = 0
         self._places.clear()
         self._cursors.clear()
         _watching.pop(id(self), None)
@@ -286,9 +304,15 @@ def _stop_watching(key: int, _: object) -> None:
     _watching.pop(key, None)
 
 
-def is_watching() -> bool:
-    """Say whether any recorder waits for repeated operations; if not, signatures need not be made."""
-    return bool(_watching)
+def is_watching(besides: object = None) -> bool:
+    """Say whether a recorder `besides` one waits for repeated operations; if not, signatures need not be made."""
+    if besides is None:
+        return bool(_watching)
+    for reference in tuple(_watching.values()):
+        table = reference()
+        if table is not None and table.owner() is not besides:
+            return True
+    return False
 
 
 def note_run(signature: Hashable, stamp: int, recorder: object) -> None:

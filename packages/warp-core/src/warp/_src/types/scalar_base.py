@@ -27,6 +27,8 @@ class Scalar:
     kind: ClassVar[str]
     format: ClassVar[str]
     operations: ClassVar[dict[str, Callable[[Any, Any], Any]]]
+    # In which NumPy computes with values of this type; `dtype` is how arrays store them.
+    numeric: ClassVar[np.dtype[Any]]
 
     value: Number
 
@@ -232,7 +234,7 @@ class Scalar:
         return NotImplemented if pair is None else pair[0] >= pair[1]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        return np.array(self.value, dtype=self.dtype if dtype is None else dtype)
+        return np.array(self.value, dtype=self.numeric if dtype is None else dtype)
 
     def __repr__(self) -> str:
         return f"{self.name}({self.show(self.value)})"

@@ -48,7 +48,7 @@ class _Integer(Scalar):
 
     def __init_subclass__(cls, size: int, signed: bool, code: str) -> None:
         cls.name = cls.__name__
-        cls.dtype = np.dtype(cls.__name__)
+        cls.dtype = cls.numeric = np.dtype(cls.__name__)
         cls.size = cls.alignment = size
         cls.kind = "i" if signed else "u"
         cls.format = code
@@ -84,6 +84,7 @@ class _Float(Scalar):
     def __init_subclass__(cls, size: int, code: str) -> None:
         cls.name = cls.__name__
         cls.dtype = np.dtype(code)
+        cls.numeric = vars(cls).get("numeric", cls.dtype)
         cls.size = cls.alignment = size
         cls.kind = "f"
         cls.format = code
@@ -106,7 +107,7 @@ class bool_(Scalar):  # noqa: N801 - the name users know
 
     __slots__ = ()
     name = "bool"
-    dtype = np.dtype(np.bool_)
+    dtype = numeric = np.dtype(np.bool_)
     size = alignment = 1
     kind = "b"
     format = "?"
@@ -189,14 +190,18 @@ class float16(_Float, size=2, code="e"):  # noqa: N801
 
 
 class bfloat16(_Float, size=2, code="H"):  # noqa: N801
-    """The upper half of a float32; NumPy, which has no such type, sees its bits as uint16."""
+    """The upper half of a float32; NumPy, which has no such type, sees its bits as uint16.
+
+    What is computed with it is computed in float32 and rounded.
+    """
 
     __slots__ = ()
+    numeric = np.dtype(np.float32)
 
     @classmethod
     def convert(cls, value: Number) -> float:
         """Round to eight significant bits, ties to even, overflow to infinity."""
-        number = float(value)
+        number = float(_sticky(value) if isinstance(value, int) and abs(value) >= 1 << 53 else value)
         if not math.isfinite(number) or number == 0:
             return number
         quantum = math.ldexp(1.0, max(math.frexp(number)[1], -125) - 8)
@@ -217,13 +222,26 @@ class bfloat16(_Float, size=2, code="H"):  # noqa: N801
     @classmethod
     def encode_array(cls, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Return the bits of numbers in a NumPy array."""
+        numbers = np.ascontiguousarray(values)
+        if numbers.dtype.kind in "iu" and numbers.itemsize == 8:
+            numbers = np.where(np.abs(numbers.astype(np.float64)) >= 2.0**53, _sticky(numbers), numbers)
         with np.errstate(over="ignore", invalid="ignore"):
-            wide = np.ascontiguousarray(values, np.float32).view(np.uint32)
+            exact = numbers.astype(np.float64)
+            nearest = exact.astype(np.float32)
+        wide = nearest.view(np.uint32)
+        # First to odd, so that rounding to the upper half sees whether anything was cut off.
+        is_cut = (nearest != exact) & (exact == exact)
+        wide = np.where(is_cut, (wide - (np.abs(nearest) > np.abs(exact))) | 1, wide)
         rounded = (wide + 0x7FFF + (wide >> 16 & 1)) >> 16
         is_nan = (wide & 0x7FFFFFFF) > 0x7F800000
         bits = np.where(is_nan, wide >> 16 | 0x40, rounded).astype(np.uint16)
         result: np.ndarray[Any, Any] = bits.reshape(np.shape(values))
         return result
+
+    @classmethod
+    def decode_array(cls, bits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Return the numbers, as float32, that bits in a NumPy array stand for."""
+        return (bits.astype(np.uint32) << 16).view(np.float32)
 
     @classmethod
     def show(cls, value: Number) -> str:
@@ -264,19 +282,24 @@ SCALARS: tuple[type[Scalar], ...] = (
     uint32,
     uint64,
     float16,
+    bfloat16,
     float32,
     float64,
 )
 
-# bfloat16 is none of them: it is a type of memory, in which builtins do not compute.
+
+def _sticky(number: Any) -> Any:
+    """Make an integer of 64 bits exact in float64 without moving it past what a narrower float rounds at."""
+    return (number >> 12 << 12) | ((number & 0xFFF) + 0xFFF >> 12 << 11)
+
 
 _FROM_PYTHON: dict[object, type[Scalar]] = {float: float32, int: int32, bool: bool_}
-_FROM_NUMPY: dict[np.dtype[Any], type[Scalar]] = {scalar.dtype: scalar for scalar in SCALARS}
+_FROM_NUMPY: dict[np.dtype[Any], type[Scalar]] = {scalar.dtype: scalar for scalar in SCALARS if scalar is not bfloat16}
 
 
 def is_scalar(t: object) -> TypeGuard[type[Scalar]]:
     """Tell whether `t` is a concrete scalar type."""
-    return isinstance(t, type) and (t in SCALARS or t is bfloat16)
+    return isinstance(t, type) and t in SCALARS
 
 
 def is_float(t: object) -> TypeGuard[type[Scalar]]:

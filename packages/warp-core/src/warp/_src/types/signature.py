@@ -48,8 +48,10 @@ __all__ = [
     "type_name",
 ]
 
-AnyScalar = TypeVar("AnyScalar", int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, float32, float64)
-AnyFloat = TypeVar("AnyFloat", float16, float32, float64)
+AnyScalar = TypeVar(
+    "AnyScalar", int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32, float64
+)
+AnyFloat = TypeVar("AnyFloat", float16, bfloat16, float32, float64)
 AnyInt = TypeVar("AnyInt", int8, int16, int32, int64, uint8, uint16, uint32, uint64)
 
 Step: TypeAlias = int | str | None
@@ -145,14 +147,10 @@ def component_type(t: Any, path: Sequence[Step]) -> Type:
 
 
 def is_differentiable(t: Any) -> bool:
-    """Tell whether a value of type `t` carries a gradient: floats, and what holds them.
-
-    Array fields and bfloat16, which only stores values, carry none.
-    """
+    """Tell whether a value of type `t` carries a gradient: floats, and what holds them; array fields do not."""
     if isinstance(t, StructType):
         return any(is_differentiable(field) for field in t.fields.values())
-    scalar = t.scalar if is_tensor(t) else t
-    return is_float(scalar) and scalar is not bfloat16
+    return is_float(t.scalar if is_tensor(t) else t)
 
 
 def pack_value(t: Any, value: object) -> bytes:

@@ -120,6 +120,10 @@ class StructType:
                         f"field '{field}' of struct '{self.name}' is an array; a descriptor cannot be read back"
                     )
                 value = None
+            elif issubclass(t, Tensor):  # type: ignore[arg-type]  # neither struct nor array
+                value = t.from_bytes(value.tobytes())  # type: ignore[union-attr]  # neither struct nor array
+            else:
+                value = t.decode(value.item())  # type: ignore[union-attr]  # neither struct nor array
             setattr(instance, field, value)
         return instance
 

@@ -103,7 +103,7 @@ class Tensor:
         return np.dtype((cls.scalar.dtype, cls.shape))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        array = np.array([*map(self.scalar.encode, self.values)], dtype=self.scalar.dtype).reshape(self.shape)
+        array = np.array(self.values, dtype=self.scalar.numeric).reshape(self.shape)
         return array if dtype is None else array.astype(dtype)
 
     def __len__(self) -> int:

@@ -1,20 +1,17 @@
-"""The parameters of a kernel or function as operators of Paddle see them."""
+"""The parameters of a kernel or function that is to be an operator."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import paddle
+from typing import Any, Final
 
 import warp as wp
 from warp.errors import ArgumentError
-from warp_interop_paddle.bridge import DTYPES_FROM
-from warp_interop_paddle.convert import dtype_to_paddle
 
-_VALUE_KINDS = "fiub"
+_VALUE_KINDS: Final = ("f", "i", "u", "b")
+_OF_PYTHON: Final = {float: wp.float32, int: wp.int32, bool: wp.bool}
 
 
 @dataclass(frozen=True)
@@ -25,71 +22,60 @@ class Parameter:
     type: Any
     is_array: bool
     is_output: bool
+    """Whether the operator allocates and returns it, so that callers do not pass it."""
     is_changed: bool
-    """Whether it is an input that the function changes, which is given back as an output."""
+    """Whether it is an input that the function changes; the changed copy is returned as an output."""
+
+    @property
+    def is_generic(self) -> bool:
+        """Say whether the arguments tell the type of this array's elements."""
+        return not _is_concrete(self.type.dtype)
 
     def to_warp(self, value: Any) -> Any:
-        """Return an argument for a value parameter as a kernel takes it."""
+        """Return the argument of a value parameter as a kernel takes it; sequences stand for vectors and matrices."""
         return self.type(*value) if isinstance(value, (list, tuple)) else value
 
-    def element_type(self, tensor: Any) -> Any:
-        """Return the element type that a tensor has for this array parameter, told by its dimensions if generic."""
-        if is_concrete(self.type.dtype):
+    def element_type(self, shape: Sequence[Any], scalar: type) -> Any:
+        """Return the element type of this array parameter for a tensor, told by its dimensions if generic."""
+        if not self.is_generic:
             return self.type.dtype
-        scalar = DTYPES_FROM.get(tensor.dtype)
-        if scalar is None:
-            raise ArgumentError(f"parameter '{self.name}': no kernel takes tensors of {tensor.dtype}")
-        inner = tuple(tensor.shape[self.type.ndim :])
+        inner = [int(size) for size in shape[self.type.ndim :]]
         if not inner:
             return scalar
+        if len(inner) > 2:
+            raise ArgumentError(
+                f"parameter '{self.name}' is {self.type!r} and takes a tensor of {self.type.ndim} dimensions, besides "
+                f"one of vectors or two of matrices, got shape {tuple(shape)}"
+            )
         return wp.types.vector(inner[0], scalar) if len(inner) == 1 else wp.types.matrix((inner[0], inner[1]), scalar)
 
-    def check(self, value: Any) -> None:
-        """Raise ArgumentError for an argument that does not fit: arrays are tensors, values are none."""
-        is_tensor = isinstance(value, paddle.Tensor)
-        if not self.is_array:
-            if is_tensor:
-                raise ArgumentError(
-                    f"parameter '{self.name}' is given by value, so no gradient could reach a tensor; pass a number"
-                )
+    def check_shape(self, shape: Sequence[Any]) -> None:
+        """Raise ArgumentError for the shape of a tensor that this array parameter cannot take."""
+        if self.is_generic:
             return
-        if not is_tensor:
-            raise ArgumentError(
-                f"parameter '{self.name}' is {self.type!r} and takes a tensor, got {type(value).__qualname__}"
-            )
-        if is_concrete(self.type.dtype):
-            self._check_tensor(value)
-
-    def _check_tensor(self, value: Any) -> None:
-        inner, scalar = element(self.type.dtype)
-        wanted = dtype_to_paddle(scalar)
-        if value.dtype != wanted and DTYPES_FROM.get(value.dtype) is not scalar:
-            raise ArgumentError(
-                f"parameter '{self.name}' is {self.type!r} and takes a tensor of {wanted}, got {value.dtype}"
-            )
-        shape = tuple(value.shape)
+        inner, _ = split_element(self.type.dtype)
         rank = self.type.ndim + len(inner)
-        if len(shape) != rank or shape[self.type.ndim :] != inner:
+        if len(shape) != rank or any(map(_differs, shape[self.type.ndim :], inner)):
             trailing = f" whose last dimensions are {inner}" if inner else ""
             raise ArgumentError(
                 f"parameter '{self.name}' is {self.type!r} and takes a tensor of {rank} dimensions{trailing}, "
-                f"got shape {shape}"
+                f"got shape {tuple(shape)}"
             )
 
 
-def is_concrete(dtype: Any) -> bool:
-    """Say whether an element type is no type variable and no Any."""
-    return getattr(dtype, "size", None) is not None and not getattr(dtype, "generic", False)
-
-
-def element(dtype: Any) -> tuple[tuple[int, ...], type]:
+def split_element(dtype: Any) -> tuple[tuple[int, ...], type]:
     """Return the dimensions that an element adds to a tensor, and its scalar type. Raises ArgumentError for structs."""
     scalar = getattr(dtype, "scalar", None)
     if scalar is not None:
         return tuple(dtype.shape), scalar
-    if getattr(dtype, "kind", "") in tuple(_VALUE_KINDS):
+    if getattr(dtype, "kind", "") in _VALUE_KINDS:
         return (), dtype
-    raise ArgumentError(f"Paddle has no tensors of {getattr(dtype, 'name', dtype)}")
+    raise ArgumentError(f"operators have no tensors of {getattr(dtype, 'name', dtype)}")
+
+
+def is_differentiable(dtype: Any) -> bool:
+    """Tell whether arrays of an element type have gradients: its scalars are floating-point numbers."""
+    return getattr(getattr(dtype, "scalar", dtype), "kind", "") == "f"
 
 
 def parameters_of(function: Any, num_outputs: int, changed: Sequence[str]) -> tuple[Parameter, ...]:
@@ -113,7 +99,7 @@ def parameters_of(function: Any, num_outputs: int, changed: Sequence[str]) -> tu
         _parameter(name, type, index >= first_output, name in changed) for index, (name, type) in enumerate(named)
     )
     if not any(parameter.is_array and not parameter.is_output for parameter in found):
-        raise ArgumentError("an operator of Paddle needs at least one input that is an array")
+        raise ArgumentError("an operator needs at least one input that is an array")
     return found
 
 
@@ -122,12 +108,11 @@ def _named_types(function: Any) -> Iterator[tuple[str, Any]]:
         yield from function.parameters
         return
     if not callable(function):
-        raise ArgumentError(f"paddle_op takes a kernel or a function, got {type(function).__qualname__}")
+        raise ArgumentError(f"an operator is made of a kernel or a function, got {type(function).__qualname__}")
     for name, parameter in _signature(function).parameters.items():
         if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
             raise ArgumentError(f"parameter '{name}' of {function.__qualname__} must be an ordinary parameter")
-        annotation = parameter.annotation
-        yield name, {float: wp.float32, int: wp.int32, bool: wp.bool}.get(annotation, annotation)
+        yield name, _OF_PYTHON.get(parameter.annotation, parameter.annotation)
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
@@ -145,14 +130,22 @@ def _parameter(name: str, type: Any, is_output: bool, is_changed: bool) -> Param
     if not is_array and (is_output or is_changed):
         raise ArgumentError(f"parameter '{name}' is an output and must be an array, got {_text(type)}")
     if is_array:
-        if is_concrete(type.dtype):
-            element(type.dtype)
-    elif getattr(getattr(type, "scalar", type), "kind", "") not in tuple(_VALUE_KINDS):
+        if _is_concrete(type.dtype):
+            split_element(type.dtype)
+    elif getattr(getattr(type, "scalar", type), "kind", None) not in _VALUE_KINDS:
         raise ArgumentError(
-            f"parameter '{name}' of type {_text(type)} has no counterpart in Paddle; a parameter must be an array, a "
-            "number, a vector or a matrix, and annotated so"
+            f"parameter '{name}' of type {_text(type)} cannot be one of an operator; it must be an array, a number, a "
+            "vector or a matrix, and annotated so"
         )
     return Parameter(name, type, is_array, is_output, is_changed)
+
+
+def _is_concrete(dtype: Any) -> bool:
+    return getattr(dtype, "size", None) is not None and not getattr(dtype, "generic", False)
+
+
+def _differs(size: Any, wanted: int) -> bool:
+    return bool(size != wanted)  # symbolic sizes are compared here
 
 
 def _text(type: Any) -> str:

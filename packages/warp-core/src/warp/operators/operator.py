@@ -1,0 +1,210 @@
+"""A kernel as an operator on the tensors of a framework, to which only its differentiation must be told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from warp.errors import ArgumentError
+from warp.operators.computation import Computation, Dims
+from warp.operators.parameters import Parameter, is_differentiable, split_element
+from warp.operators.tensors import TensorAccess, Tensors
+
+
+class Operator:
+    """Tensors from tensors, and adjoints of inputs from adjoints of results. It keeps nothing between the two.
+
+    Args:
+        tensors: How the framework's tensors are handled.
+        function: As for `Computation`, and so is the rest.
+    """
+
+    def __init__(
+        self,
+        tensors: Tensors,
+        function: Any,
+        num_outputs: int = 1,
+        launch_dims: Dims = None,
+        output_dims: Dims | Mapping[str, Dims] = None,
+        in_out_argnames: Sequence[str] = (),
+    ) -> None:
+        self.computation = Computation(function, num_outputs, launch_dims, output_dims, in_out_argnames)
+        self.name = self.computation.name
+        self.inputs = self.computation.inputs
+        self.results = self.computation.results
+        self.array_places = self.computation.array_places
+        """Which of the inputs are arrays."""
+        self._access = TensorAccess(tensors)
+        self._names = [parameter.name for parameter in self.inputs]
+        self._value_places = [place for place, parameter in enumerate(self.inputs) if not parameter.is_array]
+        self._first = self.array_places[0]
+
+    # ------------------------------------------------------------------ arguments
+
+    def bind(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> Sequence[Any]:
+        """Return the arguments of a call in the order of the inputs: tensors for arrays, anything else for values.
+
+        Raises ArgumentError, which names the parameter, for one that does not fit.
+        """
+        values = self._in_order(args, keywords) if keywords or len(args) != len(self._names) else args
+        types = self._access.types
+        for place in self.array_places:
+            if not isinstance(values[place], types):
+                raise ArgumentError(
+                    f"{self._what(place)} is {self.inputs[place].type!r} and takes a tensor, "
+                    f"got {type(values[place]).__qualname__}"
+                )
+        for place in self._value_places:
+            if isinstance(values[place], types):
+                raise ArgumentError(
+                    f"{self._what(place)} is given by value, so no gradient could reach a tensor; pass a number"
+                )
+        return values
+
+    def _in_order(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]:
+        values = dict(zip(self._names, args, strict=False))
+        unknown = [name for name in keywords if name not in self._names]
+        twice = [name for name in keywords if name in values]
+        values.update(keywords)
+        if unknown or twice or len(args) > len(self._names) or len(values) != len(self._names):
+            given = f"{len(args)} positional arguments" + (f" and {', '.join(keywords)}" if keywords else "")
+            raise ArgumentError(f"{self.name} takes ({', '.join(self._names)}), but got {given}")
+        return [values[name] for name in self._names]
+
+    def _what(self, place: int) -> str:
+        return f"{self.name}: parameter '{self._names[place]}'"
+
+    # ------------------------------------------------------------------ forward
+
+    def run(self, values: Sequence[Any]) -> list[Any]:
+        """Return the result tensors for bound arguments: changed copies of inputs, then outputs.
+
+        Raises ArgumentError, which names the parameter, for tensors that do not fit.
+        """
+        made = self.allocate(values)
+        results = iter(made)
+        inputs = [
+            self._wrap_result(parameter, next(results)) if parameter.is_changed else self._wrap(parameter, value)
+            for parameter, value in zip(self.inputs, values, strict=True)
+        ]
+        outputs = [
+            self._access.wrap_writable(tensor, self._output_type(parameter, values))
+            for parameter, tensor in zip(self.computation.outputs, results, strict=True)
+        ]
+        self.computation.run(self._launch_shape(values), inputs, outputs)
+        return made
+
+    def allocate(self, values: Sequence[Any]) -> list[Any]:
+        """Return what `run` starts with: copies of the inputs that are changed, and zeros for the outputs."""
+        access = self._access
+        first_shape, _, first_device = access.describe(values[self._first])
+        made = []
+        for place in self.array_places:
+            parameter, value = self.inputs[place], values[place]
+            shape, dtype, device = access.describe(value)
+            self._check(parameter, shape, dtype)
+            if device != first_device:
+                raise ArgumentError(
+                    f"{self._what(place)} is on device {device}, '{self._names[self._first]}' on {first_device}"
+                )
+            if parameter.is_changed:
+                made.append(access.clone(value))
+        shapes = self.computation.output_shapes(values, first_shape)
+        for parameter, dims in zip(self.computation.outputs, shapes, strict=True):
+            inner, scalar = split_element(self._output_type(parameter, values))
+            made.append(access.zeros(values[self._first], (*dims, *inner), access.to_dtype(scalar)))
+        return made
+
+    def _check(self, parameter: Parameter, shape: Sequence[Any], dtype: Any) -> None:
+        try:
+            scalar = self._access.from_dtype(dtype)
+        except TypeError:
+            scalar = None
+        if parameter.is_generic:
+            if scalar is None:
+                raise ArgumentError(f"{self.name}: parameter '{parameter.name}': no kernel takes tensors of {dtype}")
+            return
+        _, wanted = split_element(parameter.type.dtype)
+        if scalar is not wanted and dtype != self._access.to_dtype(wanted):
+            raise ArgumentError(
+                f"{self.name}: parameter '{parameter.name}' is {parameter.type!r} and takes a tensor of "
+                f"{self._access.to_dtype(wanted)}, got {dtype}"
+            )
+        try:
+            parameter.check_shape(shape)
+        except ArgumentError as error:
+            raise ArgumentError(f"{self.name}: {error}") from None
+
+    # ------------------------------------------------------------------ backward
+
+    def is_differentiable(self, place: int, value: Any) -> bool:
+        """Tell whether an input has an adjoint: it is an array of floating-point numbers."""
+        return self.inputs[place].is_array and is_differentiable(
+            self._access.from_dtype(self._access.describe(value)[1])
+        )
+
+    def run_adjoint(
+        self, values: Sequence[Any], results: Sequence[Any], adjoints: Sequence[Any], needed: Sequence[bool]
+    ) -> list[Any]:
+        """Return the adjoints of the inputs as tensors, None for those that are not needed.
+
+        Args:
+            values: The arguments of `run`.
+            results: What it returned, unchanged since.
+            adjoints: Tensors of the adjoints of the results; those of integers are ignored. They are never written.
+            needed: Whether each of the inputs, values included, needs one; only those that `is_differentiable`.
+
+        Raises:
+            AutogradError: The gradient would be wrong; names the line.
+        """
+        found = self.allocate_adjoints(values, needed)
+        inputs = [self._wrap(parameter, value) for parameter, value in zip(self.inputs, values, strict=True)]
+        gradients = [
+            None if tensor is None else self._access.wrap_writable(tensor, array.dtype)
+            for tensor, array in zip(found, inputs, strict=True)
+        ]
+        after, seeds = [], []
+        for parameter, result, adjoint in zip(self.results, results, adjoints, strict=True):
+            array = self._wrap_result(parameter, result, values)
+            after.append(array)
+            has_adjoint = is_differentiable(array.dtype)
+            seeds.append(self._access.wrap(adjoint, array.ndim, array.dtype) if has_adjoint else None)
+        self.computation.run_adjoint(self._launch_shape(values), inputs, after, seeds, gradients)
+        return found
+
+    def allocate_adjoints(self, values: Sequence[Any], needed: Sequence[bool]) -> list[Any]:
+        """Return what `run_adjoint` adds to: zeros like the inputs that need an adjoint, None for the others."""
+        found: list[Any] = []
+        for value, is_needed in zip(values, needed, strict=True):
+            if not is_needed:
+                found.append(None)
+                continue
+            shape, dtype, _ = self._access.describe(value)
+            found.append(self._access.zeros(value, shape, dtype))
+        return found
+
+    # ------------------------------------------------------------------ arrays
+
+    def _wrap(self, parameter: Parameter, value: Any) -> Any:
+        if not parameter.is_array:
+            return parameter.to_warp(value)
+        return self._access.wrap(value, parameter.type.ndim, self._element_type(parameter, value))
+
+    def _wrap_result(self, parameter: Parameter, tensor: Any, values: Sequence[Any] = ()) -> Any:
+        dtype = self._output_type(parameter, values) if parameter.is_output else self._element_type(parameter, tensor)
+        return self._access.wrap_writable(tensor, dtype)
+
+    def _element_type(self, parameter: Parameter, value: Any) -> Any:
+        if not parameter.is_generic:
+            return parameter.type.dtype
+        shape, dtype, _ = self._access.describe(value)
+        return parameter.element_type(shape, self._access.from_dtype(dtype))
+
+    def _output_type(self, parameter: Parameter, values: Sequence[Any]) -> Any:
+        """Return the element type of an output; where it is generic, that of the first input array."""
+        if not parameter.is_generic:
+            return parameter.type.dtype
+        return self._element_type(self.inputs[self._first], values[self._first])
+
+    def _launch_shape(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        return self.computation.launch_shape(values, self._access.describe(values[self._first])[0])
