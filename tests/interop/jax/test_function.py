@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from warp.jax_experimental.ffi import jax_callable, register_ffi_callback
 
 import warp as wp
 from warp.errors import ArgumentError, AutogradError
+from warp.jax_experimental.ffi import jax_callable, register_ffi_callback
 
 
 @wp.kernel
