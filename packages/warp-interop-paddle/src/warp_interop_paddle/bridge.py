@@ -11,7 +11,7 @@ import paddle
 import warp as wp
 from warp.errors import ArgumentError
 from warp.plugins import Bridge, Gradients, Streams, TensorMemory
-from warp_interop_paddle import gradients
+from warp_interop_paddle import gradients, writes
 
 DTYPES_FROM: Final[dict[Any, type]] = {
     paddle.float64: wp.float64,
@@ -100,11 +100,6 @@ def _make_on_cpu(values: Any) -> Any:
     return paddle.as_strided(paddle.Tensor(value=memory, place=_CPU, zero_copy=True), list(values.shape), steps)
 
 
-def note_write(tensor: Any) -> None:
-    """Let autograd see that a tensor is written, so that it refuses to use values saved before."""
-    tensor._bump_inplace_version()
-
-
 # ---------------------------------------------------------------------------------------------------- devices
 
 
@@ -177,5 +172,6 @@ BRIDGE: Final = Bridge(
         device=stream_device,
         make=paddle.device.get_stream_from_external,
     ),
-    on_write=note_write,
+    on_write=writes.note_write,
+    version=writes.version,
 )

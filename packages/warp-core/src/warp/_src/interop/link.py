@@ -56,7 +56,7 @@ class Link:
         self._source: object = None
         self._array: weakref.ref[array] | None = None
         self._block: _Block | None = None
-        self._version = 0
+        self._version: Hashable = None
 
     def covers(self, shares_gradient: bool) -> bool:
         """Tell whether the tensor is still there, and shares its gradient if that is asked for."""
@@ -127,9 +127,9 @@ class Link:
         self._version = state[1]
         return True
 
-    def _state(self) -> tuple[Hashable, int] | None:
+    def _state(self) -> tuple[Hashable, Hashable] | None:
         tensor = self._tensor() if self._bridge.version is not None else None
         return None if tensor is None or self._bridge.version is None else self._bridge.version(tensor)
 
-    def _key(self, state: tuple[Hashable, int]) -> Hashable:
+    def _key(self, state: tuple[Hashable, Hashable]) -> Hashable:
         return self._bridge.name, state[0]
