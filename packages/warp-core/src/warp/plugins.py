@@ -180,8 +180,8 @@ class Bridge:
     version: Callable[[Any], tuple[Hashable, Hashable] | None] | None = None
     """Return what identifies a tensor's block of memory, and the framework's count of the writes to the tensor.
 
-    The count may be anything that differs after a write. None for a tensor whose writes are not counted. Tapes notice by
-    it what the framework wrote between an operation and its adjoint.
+    The count may be anything that differs after a write. None for a tensor whose writes are not counted. Tapes notice
+    by it what the framework wrote between an operation and its adjoint.
     """
 
 

@@ -39,4 +39,5 @@ def _sample(tensor: Any, pointer: int) -> bytes:
     memory = (ctypes.c_char * extent).from_address(pointer)
     samples = _SAMPLES_OF_DIMENSION[min(len(shape), len(_SAMPLES_OF_DIMENSION) - 1)]
     steps = tuple([slice(None, None, max(1, count // samples)) for count in shape])
-    return np.ndarray(shape, f"V{size}", memory, 0, strides)[steps].tobytes()
+    elements: np.ndarray[Any, Any] = np.ndarray(shape, f"V{size}", memory, 0, strides)
+    return elements[steps].tobytes()
