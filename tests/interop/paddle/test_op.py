@@ -216,7 +216,7 @@ def test_a_static_graph_is_refused() -> None:
     def use(points: Any) -> Any:
         return rosenbrock_op(points)
 
-    with pytest.raises(ArgumentError, match="static graph; use .* without full_graph"):
+    with pytest.raises(ArgumentError, match="it cannot be part of a static graph"):
         paddle.jit.to_static(use, full_graph=True)(numbers(3, 2))
     paddle.enable_static()
     try:

@@ -256,10 +256,12 @@ class ArrayCore:
 
     def descriptor(self) -> bytes:
         """Return the C descriptor (`wp_array` of native/abi.h, 120 bytes); the same object while the gradient is."""
-        if self._descriptor is not None and self._parent is None and self.link is None:
-            return self._descriptor
-        self.note_foreign_writes()
-        grad = self.grad
+        if self.link is None and self._parent is None:
+            if self._descriptor is not None:
+                return self._descriptor
+        else:
+            self.note_foreign_writes()
+        grad = None if self._requires_grad is False else self.grad
         if self._descriptor is not None and grad is self._packed_grad:
             return self._descriptor
         self._packed_grad = grad

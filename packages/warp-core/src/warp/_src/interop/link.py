@@ -20,7 +20,30 @@ class _Block:
         self.links: weakref.WeakSet[Link] = weakref.WeakSet()
 
 
-_blocks: Final[weakref.WeakValueDictionary[Hashable, _Block]] = weakref.WeakValueDictionary()
+class _BlockReference(weakref.ref[_Block]):
+    __slots__ = ("key",)
+    key: Hashable
+
+
+# Every launch with a tensor asks whether there is one: a weak dictionary would be slow to tell.
+_blocks: Final[dict[Hashable, _BlockReference]] = {}
+
+
+def _block_at(key: Hashable) -> _Block:
+    """Return the block with a key, a new one if there is none."""
+    reference = _blocks.get(key)
+    block = None if reference is None else reference()
+    if block is None:
+        block = _Block()
+        reference = _BlockReference(block, _forget)
+        reference.key = key
+        _blocks[key] = reference
+    return block
+
+
+def _forget(reference: _BlockReference) -> None:
+    if _blocks.get(reference.key) is reference:
+        del _blocks[reference.key]
 
 
 class Link:
@@ -90,9 +113,10 @@ class Link:
 
     def note_write(self) -> None:
         """Tell the framework that the tensor was written."""
-        tensor = self._tensor() if self._bridge.on_write is not None else None
-        if tensor is not None and self._bridge.on_write is not None:
-            self._bridge.on_write(tensor)
+        on_write = self._bridge.on_write
+        tensor = self._tensor()
+        if tensor is not None and on_write is not None:
+            on_write(tensor)
             for link in self._links():
                 link._is_written()  # counts what was just reported
 
@@ -102,7 +126,7 @@ class Link:
         if state is not None:
             self._version = state[1]
             self._array = weakref.ref(target)
-            self._block = _blocks.setdefault(self._key(state), _Block())
+            self._block = _block_at(self._key(state))
             self._block.links.add(self)
 
     def note_foreign_writes(self) -> None:
@@ -114,9 +138,12 @@ class Link:
 
     def _links(self) -> tuple[Link, ...]:
         block = self._block
-        if block is None and _blocks:
+        if block is None:
+            if not _blocks:
+                return ()
             state = self._state()
-            block = None if state is None else _blocks.get(self._key(state))
+            reference = None if state is None else _blocks.get(self._key(state))
+            block = None if reference is None else reference()
         return () if block is None else tuple(block.links)
 
     def _is_written(self) -> bool:
