@@ -60,9 +60,9 @@ def read(tensor: Any) -> TensorMemory:
         raise ArgumentError("the tensor's memory was released or never allocated (its address is 0)")
     place = tensor.place
     device = "cpu" if place.is_cpu_place() else place
-    # Paddle empties a tensor that is cleared as a gradient; the capsule keeps the memory nevertheless.
+    # Paddle empties a tensor that is cleared as a gradient, and every other of its memory; the capsule keeps that.
     owner = (tensor, paddle.utils.dlpack.to_dlpack(tensor))
-    return TensorMemory(pointer, tuple(tensor.shape), tensor.strides, tensor.dtype, device, True, owner)
+    return TensorMemory(pointer, tuple(tensor.shape), tuple(tensor.strides), tensor.dtype, device, True, owner)
 
 
 def make(array: Any, dtype: Any) -> Any:
