@@ -8,7 +8,16 @@ import sys
 from pathlib import Path
 
 SNAPSHOT = Path(__file__).resolve().parents[1] / "tests" / "architecture" / "public_api.txt"
-MODULES = ("warp", "warp.errors", "warp.plugins", "warp.operators", "warp.recording", "warp.testing", "warp_autograd")
+MODULES = (
+    "warp",
+    "warp.entries",
+    "warp.errors",
+    "warp.operators",
+    "warp.plugins",
+    "warp.recording",
+    "warp.testing",
+    "warp_autograd",
+)
 
 
 def main() -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import importlib
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -105,6 +104,7 @@ def main() -> int:
             continue
         stale.append(path)
         if not is_check:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
         print(f"{'stale' if is_check else 'wrote'}: {path.relative_to(PACKAGES)}")
     return 1 if stale and is_check else 0
@@ -116,7 +116,7 @@ def stubs() -> dict[Path, str]:
     result = {FACADE / "__init__.pyi": facade_stub(contributions)}
     for public, target in contributions:
         if ":" not in target and "." not in public:
-            result[FACADE.joinpath(*public.split(".")).with_suffix(".pyi")] = submodule_stub(target)
+            result.update(submodule_stubs(FACADE / public, target))
     return result
 
 
@@ -153,13 +153,29 @@ def _add_contributions(stub: Stub, contributions: list[tuple[str, str]]) -> None
             stub.derive(framework, {public for public, _ in contributions})
 
 
-def submodule_stub(target: str) -> str:
-    """Return the stub of a submodule that stands for the module `target`."""
+def submodule_stubs(place: Path, target: str) -> Iterator[tuple[Path, str]]:
+    """Yield the stubs of a submodule that stands for the module `target`, and of the modules that it makes public.
+
+    The module is not imported: the framework that it needs may be absent.
+    """
+    names, source = public_names(target)
+    modules = [name for name in names if source.with_name(f"{name}.py").exists()]
     stub = Stub()
-    module = importlib.import_module(target)
-    for name in module.__all__:
+    for name in names:
         stub.reexport(target, name, name)
-    return stub.text()
+    yield (place / "__init__.pyi" if modules else place.with_suffix(".pyi")), stub.text()
+    for name in modules:
+        yield from submodule_stubs(place / name, f"{target}.{name}")
+
+
+def public_names(target: str) -> tuple[list[str], Path]:
+    """Return what `__all__` of a module lists, and the file of the module."""
+    path = target.replace(".", "/")
+    source = next(file for end in (".py", "/__init__.py") for file in PACKAGES.glob(f"*/src/{path}{end}"))
+    for node in ast.parse(source.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return list(ast.literal_eval(node.value)), source
+    raise AssertionError(f"{target} does not say in __all__ what is public")
 
 
 def workspace_contributions() -> Iterator[tuple[str, str]]:

@@ -158,7 +158,7 @@ def test_old_jax_kernel() -> None:
 
 
 def test_old_jax_kernel_with_several_arguments() -> None:
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="jax_kernel"):
         jax_multiarg = wp.jax_experimental.jax_kernel(multiarg_kernel)
 
     @jax.jit
@@ -175,7 +175,7 @@ def test_old_jax_kernel_with_several_arguments() -> None:
 
 def test_old_jax_kernel_with_launch_dims() -> None:
     N, M, K = 3, 4, 2
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="jax_kernel"):
         jax_matmul = wp.jax_experimental.jax_kernel(matmul_kernel, launch_dims=(N, M))
 
     @jax.jit

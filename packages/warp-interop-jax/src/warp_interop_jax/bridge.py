@@ -40,16 +40,16 @@ def read(array: Any) -> TensorMemory:
     """
     if isinstance(array, jax.core.Tracer):
         raise ArgumentError(
-            "the array is traced by a transformation of JAX (jit, grad, vmap ...) and has no memory that a kernel could "
-            "use; call the kernel through warp.jax_kernel or warp.jax_callable"
+            "the array is traced by a transformation of JAX (jit, grad, vmap ...) and has no memory that a kernel "
+            "could use; call the kernel through warp.jax_kernel or warp.jax_callable"
         )
     if array.is_deleted():
         raise ArgumentError("the array was deleted or donated, so its memory belongs to another one")
     devices = array.devices()
     if len(devices) != 1:
         raise ArgumentError(
-            f"the array is spread over {len(devices)} devices; pass one of its addressable_shards, or use jax_kernel in "
-            "jax.shard_map"
+            f"the array is spread over {len(devices)} devices; pass one of its addressable_shards, or use jax_kernel "
+            "in jax.shard_map"
         )
     array.block_until_ready()
     # An array without elements has no memory.
@@ -63,8 +63,8 @@ def make(array: Any, dtype: Any) -> Any:
         raise ArgumentError(f"{array!r} has gaps or another order of dimensions; JAX needs contiguous() of it")
     if array.size and (array.ptr or 0) % _ALIGNMENT:
         raise ArgumentError(
-            f"{array!r} does not begin at a multiple of {_ALIGNMENT} bytes, which JAX needs to share memory; pass a copy: "
-            "wp.clone()"
+            f"{array!r} does not begin at a multiple of {_ALIGNMENT} bytes, which JAX needs to share memory; pass a "
+            "copy: wp.clone()"
         )
     if jax.dtypes.canonicalize_dtype(dtype) != dtype:
         raise ArgumentError(

@@ -28,7 +28,7 @@ _registered: Final[dict[str, list[Any]]] = {}
 
 @dataclass(frozen=True)
 class Buffer:
-    """Memory of JAX during a call, which kernels and NumPy take as it is: an input, which is read-only, or an output."""
+    """Memory of JAX during a call, which kernels and NumPy take as it is: a read-only input, or an output."""
 
     pointer: int
     shape: tuple[int, ...]
@@ -121,7 +121,7 @@ class _Handler:
             if frame.answer_metadata(self._traits) or frame.stage != EXECUTE:
                 return None
             self._run(frame)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it becomes an error of XLA's, and goes no further
+        except BaseException as error:  # noqa: BLE001 - it becomes an error of XLA's, and goes no further
             code = next((code for kind, code in _CODES if isinstance(error, kind)), _INTERNAL)
             return frame.error(code, f"warp: callback {self._name!r}: {type(error).__name__}: {error}")
         return None

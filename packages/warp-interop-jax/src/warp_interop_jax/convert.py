@@ -9,6 +9,16 @@ import jax
 from warp.plugins import derive
 from warp_interop_jax.bridge import BRIDGE
 
+__all__ = [
+    "device_from_jax",
+    "device_to_jax",
+    "dtype_from_jax",
+    "dtype_to_jax",
+    "from_jax",
+    "get_jax_device",
+    "to_jax",
+]
+
 _FUNCTIONS: Final = derive(BRIDGE)
 
 dtype_from_jax: Final = _FUNCTIONS["dtype_from_jax"]
@@ -39,7 +49,7 @@ def to_jax(warp_array: Any) -> Any:
 
 def get_jax_device() -> Any:
     """Return the device that JAX uses by default in this thread."""
-    device = jax.config.jax_default_device  # type: ignore[attr-defined]  # JAX makes its settings at run time
+    device = jax.config.jax_default_device
     if device is None:
         return jax.local_devices()[0]
     return jax.local_devices(backend=device)[0] if isinstance(device, str) else device

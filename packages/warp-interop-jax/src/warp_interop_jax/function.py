@@ -13,6 +13,7 @@ from warp_interop_jax.parameters import (
     Parameter,
     element_type,
     is_concrete,
+    known_method,
     output_layouts,
     parameters_of,
     require_representable,
@@ -72,7 +73,7 @@ class JaxCallable:
             ordered,
             repr([(type(value), value) for value in ordered]),
             self._is_graph_compatible,
-            self._vmap_method if vmap_method is None else vmap_method,
+            known_method(self._vmap_method if vmap_method is None else vmap_method),
         )
         return bind(FunctionForward(site), arrays)
 

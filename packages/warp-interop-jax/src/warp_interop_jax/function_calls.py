@@ -210,7 +210,8 @@ class FunctionTangent(_FunctionCall):
             return [results[number] for number in site.float_results]
 
         tangents = [directions.get(number) for number in given]
-        products = wp.autograd.jvp(run, inputs=[arrays[number] for number in given], tangents=tangents)
+        # Forward mode puts its inputs back as they were, and JAX's must not be written.
+        products = wp.autograd.jvp(run, inputs=[wp.clone(arrays[number]) for number in given], tangents=tangents)
         for target, product in zip(_arrays(site, site.float_results, outputs).values(), products, strict=True):
             wp.copy(target, product)
 

@@ -121,7 +121,7 @@ class Handler:
 
 
 def _pairs(pairs: tuple[tuple[int, int], ...]) -> Any:
-    return (_Pair * len(pairs))(*pairs)
+    return (_Pair * len(pairs))(*(_Pair(*pair) for pair in pairs))
 
 
 def _step(launch: Launch) -> _Step:

@@ -16,6 +16,7 @@ from warp_interop_jax.parameters import (
     dims_of,
     element_type,
     is_concrete,
+    known_method,
     output_layouts,
     parameters_of,
     require_representable,
@@ -116,7 +117,7 @@ class JaxKernel:
                 entries.arguments(ordered, with_directions=True),
                 places,
                 dims,
-                vmap_method,
+                known_method(vmap_method),
             )
         )
 
@@ -133,8 +134,8 @@ class JaxKernel:
             if written:
                 del self._entries[key]
                 raise ArgumentError(
-                    f"{self.__name__} writes parameter '{written[0]}', which is an input, and arrays of JAX are constant; "
-                    f'name it in in_out_argnames=["{written[0]}"], and count it in num_outputs'
+                    f"{self.__name__} writes parameter '{written[0]}', which is an input, and arrays of JAX are "
+                    f'constant; name it in in_out_argnames=["{written[0]}"], and count it in num_outputs'
                 )
         return entries
 

@@ -19,7 +19,7 @@ from warp_interop_jax.plan import Layout
 Dims: TypeAlias = "int | Sequence[int] | None"
 OutputDims: TypeAlias = "Dims | Mapping[str, Dims]"
 
-_KINDS = "fiub"
+_KINDS = frozenset("fiub")
 _PYTHON_TYPES: dict[Any, Any] = {float: wp.float32, int: wp.int32, bool: wp.bool}
 
 
@@ -49,7 +49,8 @@ class Parameter:
         rank = self.type.ndim + len(inner)
         if wanted is not None and scalar is not wanted:
             raise ArgumentError(
-                f"parameter '{self.name}' is {self.text} and takes an array of {jnp.dtype(_dtype(wanted))}, got {array.dtype}"
+                f"parameter '{self.name}' is {self.text} and takes an array of {jnp.dtype(_dtype(wanted))}, "
+                f"got {array.dtype}"
             )
         if array.ndim != rank or tuple(array.shape[self.type.ndim :]) != inner:
             trailing = f" whose last dimensions are {inner}" if inner else ""
@@ -65,8 +66,8 @@ class Parameter:
         inner = tuple(array.shape[self.type.ndim :])
         if array.ndim < self.type.ndim or len(inner) > 2:
             raise ArgumentError(
-                f"parameter '{self.name}' is {self.text} and takes an array of {self.type.ndim} dimensions, besides one "
-                f"of vectors or two of matrices, got shape {tuple(array.shape)}"
+                f"parameter '{self.name}' is {self.text} and takes an array of {self.type.ndim} dimensions, besides "
+                f"one of vectors or two of matrices, got shape {tuple(array.shape)}"
             )
         return inner, None
 
@@ -258,6 +259,12 @@ def _output_element(output: Parameter, inputs: Sequence[tuple[Parameter, Layout]
     if not inputs:
         raise ArgumentError(f"output '{output.name}' is {output.text}: without an input array nothing tells its type")
     return inputs[0][1].inner, inputs[0][1].dtype
+
+
+def known_method(vmap_method: str | None) -> str | None:
+    """Return the method of `jax.vmap` that JAX is told."""
+    # It leaves out the dimension of what is not batched, so that nested batches could not be told apart.
+    return "expand_dims" if vmap_method == "legacy_vectorized" else vmap_method
 
 
 def require_representable(name: str, dtype: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, Protocol
@@ -17,7 +17,7 @@ from warp_interop_jax.varying import type_like, vary_alike
 _COMPILED_CALLS: Final = 4096
 
 
-class Call(Protocol):
+class Call(Hashable, Protocol):
     """What an equation of the primitive does. Calls are hashable: JAX compiles equal ones once."""
 
     @property
@@ -96,12 +96,17 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call) -> tupl
         if not isinstance(tangent, ad.Zero) and is_float(primals[number])
     )
     if not perturbed:
-        return results, [ad.Zero.from_primal_value(result) for result in results]
+        return results, [_no_direction(result) for result in results]
     made = call.tangent(perturbed)
     operands = [primals[number] for number in made.operands]
     operands += [results[number] for number in made.results]
     directions = iter(bind(made.call, [*operands, *(tangents[number] for number in perturbed)]))
-    return results, [next(directions) if is_float(result) else ad.Zero.from_primal_value(result) for result in results]
+    return results, [next(directions) if is_float(result) else _no_direction(result) for result in results]
+
+
+def _no_direction(result: Any) -> Any:
+    kind = jax.typeof(result) if hasattr(jax, "typeof") else jax.core.get_aval(result)
+    return ad.Zero(kind.to_tangent_aval())
 
 
 def _transpose(cotangents: Sequence[Any], *operands: Any, call: Call) -> list[Any]:

@@ -83,7 +83,9 @@ def _is_own(fullname: str, path: Sequence[str] | None) -> bool:
     parent, _, leaf = fullname.rpartition(".")
     if getattr(sys.modules.get(parent), "__name__", parent) != parent:
         return False  # the parent is itself a plugin's module
+    # A directory without modules holds the stubs of a plugin's package.
     return any(
-        os.path.isfile(os.path.join(directory, f"{leaf}.py")) or os.path.isdir(os.path.join(directory, leaf))
+        os.path.isfile(os.path.join(directory, file))
         for directory in path or ()
+        for file in (f"{leaf}.py", os.path.join(leaf, "__init__.py"))
     )

@@ -1,4 +1,4 @@
-"""The names of older programs: `warp.jax_experimental.jax_kernel`, and the newer ones in `warp.jax_experimental.ffi`."""
+"""The names of older programs: `warp.jax_experimental.jax_kernel`, and the newer ones in its module `ffi`."""
 
 from __future__ import annotations
 
