@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from warp._src.array.elements import ElementLayout, element_layout, numpy_element
-from warp._src.array.memory import Values, address_of
+from warp._src.array.memory import Values, address_of, values_at
 from warp._src.runtime import transfers
 from warp._src.runtime.cuda import CudaDevice, DeviceMemory
 from warp._src.runtime.device import get_device
@@ -74,7 +74,8 @@ class Contents:
     def bytes_between(self, low: int, high: int) -> array:
         """Return the memory at the addresses [low, high) as an array of bytes, which keeps the array alive."""
         whole = self._array
-        seen = whole.at(low, (high - low,), None, _BYTE, whole.device, whole, whole.is_readonly)
+        values = values_at(low, (high - low,), None, _BYTE.scalar, whole, whole.is_readonly)
+        seen = whole.wrap(values, _BYTE, whole.device, address=low)
         seen.owner = whole.owner if whole.device.is_cuda else whole
         return seen
 

@@ -197,13 +197,13 @@ class ArrayCore:
             return made
         size = span(shape, contiguous_strides(shape, element.size) if strides is None else strides, element.size)
         if not size:
-            return cls.at(0, shape, strides, element, device, None, False)
+            return cls.at(0, geometry_of(shape, strides, element.size), element, device, None, False)
         stream = get_stream(device)
         memory = device.allocate(size, stream)
         if zeroed or strides is not None:
             with device.active():
                 device.driver.fill_bytes(memory.address, 0, size, stream.handle)
-        return cls.at(memory.address, shape, strides, element, device, memory, False)
+        return cls.at(memory.address, geometry_of(shape, strides, element.size), element, device, memory, False)
 
     @classmethod
     def _new_pinned(
@@ -217,7 +217,7 @@ class ArrayCore:
     ) -> array:
         steps = contiguous_strides(shape, element.size) if strides is None else strides
         memory = PinnedMemory(cuda, span(shape, steps, element.size))
-        made = cls.at(memory.address, shape, strides, element, device, memory, False)
+        made = cls.at(memory.address, geometry_of(shape, strides, element.size), element, device, memory, False)
         made.pinned = True
         if zeroed or strides is not None:
             memory.clear()
