@@ -26,9 +26,6 @@ REFUSED_GROUPS = {
     "Volumes": "volumes are not part of this project",
     "Textures": "textures are not part of this project",
 }
-REFUSED = {
-    "array": "an array made of a bare pointer has no bounds to check and no gradient; pass the array as an argument",
-}
 SYNTAX = {
     "add_inplace": "`v[i] += x`",
     "address": "`x[i]`",
@@ -61,10 +58,10 @@ def builtins_page() -> str:
     """Document every public builtin, by group."""
     lines = [GENERATED, "# Builtins", ""]
     lines += [
-        "What kernels and functions can call, with every signature. `Float` stands for float16, float32 and float64,",
-        "`Int` for all integer types, `Scalar` for all of these; one letter stands for one type or length throughout a",
-        "signature. All of them but those of the last section can be called from Python too, where a state or variable",
-        "that is passed is not changed. How numbers are rounded, and derivatives at kinks and poles, is in",
+        "What kernels and functions can call, with every signature. `Float` stands for float16, bfloat16, float32 and",
+        "float64, `Int` for all integer types, `Scalar` for all of these; one letter stands for one type or length",
+        "throughout a signature. All of them but those of the last section can be called from Python too, where a",
+        "state or variable that is passed is not changed. How numbers are rounded, and derivatives at kinks and poles, is in",
         "[](semantics.md).",
         "",
     ]
@@ -140,8 +137,6 @@ def state(group: str, name: str) -> str:
         return f"refused: {REFUSED_GROUPS[group]}"
     if name in SYNTAX:
         return f"syntax: {SYNTAX[name]}"
-    if name in REFUSED:
-        return f"refused: {REFUSED[name]}"
     if name in HANDLERS or name in RAW_HANDLERS:
         return "front end"
     records = [record for record in REGISTRY.get(name, ()) if not record.internal]

@@ -36,7 +36,7 @@ def adjoint_function(overload: Overload) -> tuple[Function, list[str]]:
     for name in names:
         rule = record.adjoint[name]
         wanted = inspect.signature(rule).parameters
-        contributions.append(guarded(adjoint_values, rule(**{key: known[key] for key in wanted})).value)
+        contributions.append(guarded(adjoint_values, rule(*(known[key] for key in wanted))).value)
     builder.yield_(contributions)
     types = tuple(value.type for value in contributions)
     return Function("adjoint", region.args, types, region), names

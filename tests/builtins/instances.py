@@ -16,15 +16,41 @@ from warp._src.builtins.patterns import Mat, Quat, Ten, Transf, Vec, substitute
 from warp._src.types.scalars import SCALARS, bfloat16, float16, float32, float64, int32, is_scalar, uint8
 from warp._src.types.tensors import matrix, quaternion, transformation, vector
 
-TENSOR_SCALARS = (float32, float64, float16, int32, uint8, bfloat16)
 SIZES = {"N": (3, 2, 5, 4), "R": (2, 3, 4), "C": (3, 4, 2), "K": (4, 2, 3), "L": (2, 3, 4)}
-WHOLE = (
-    vector(3, float32), vector(2, float64), vector(5, float16), vector(4, int32), vector(3, uint8),
-    matrix((2, 3), float32), matrix((3, 3), float64), matrix((4, 4), int32),
-    quaternion(float32), quaternion(float64), quaternion(float16),
-    transformation(float32), transformation(float64),
-    vector(3, bfloat16), matrix((2, 2), bfloat16), quaternion(bfloat16),
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Types to choose from: scalars of tensors, and tensors that are matched as a whole."""
+
+    scalars: tuple[Any, ...]
+    wholes: tuple[Any, ...]
+
+
+SOME = Pool(
+    (float32, float64, float16, int32, uint8, bfloat16),
+    (
+        vector(3, float32), vector(2, float64), vector(5, float16), vector(4, int32), vector(3, uint8),
+        matrix((2, 3), float32), matrix((3, 3), float64), matrix((4, 4), int32),
+        quaternion(float32), quaternion(float64), quaternion(float16),
+        transformation(float32), transformation(float64),
+        vector(3, bfloat16), matrix((2, 2), bfloat16), quaternion(bfloat16),
+    ),
 )  # fmt: skip
+"""A mix in which every class meets every kind of type."""
+EVERY = Pool(
+    SCALARS,
+    tuple(
+        tensor
+        for scalar in SCALARS
+        for tensor in (
+            *(vector(size, scalar) for size in (2, 3, 4)),
+            *(matrix((size, size), scalar) for size in (2, 3, 4)),
+            *((quaternion(scalar), transformation(scalar)) if scalar.kind == "f" else ()),
+        )
+    ),
+)
+"""Every scalar type, for tensors too."""
 ANY_TYPE = (float64, float32, int32, vector(3, float32), matrix((2, 2), float64))
 
 
@@ -34,10 +60,10 @@ def records() -> list[Builtin]:
     return [record for record in every if not record.has_effects and record.group != "Arrays"]
 
 
-def instances(record: Builtin) -> list[Overload]:
-    """Instantiate an overload class: all scalar types for scalars, a mix of sizes and scalar types for tensors."""
+def instances(record: Builtin, pool: Pool = SOME) -> list[Overload]:
+    """Instantiate an overload class: all scalar types for scalars, those of a pool and a mix of sizes for tensors."""
     found: dict[tuple[Any, ...], Overload] = {}
-    for bindings in _bindings(record):
+    for bindings in _bindings(record, pool):
         types = [substitute(pattern, bindings) for pattern in record.parameters.values()]
         overload = overload_of(record, types)
         assert overload is not None, f"{record.signature} does not take {types}"
@@ -45,18 +71,18 @@ def instances(record: Builtin) -> list[Overload]:
     return list(found.values())
 
 
-def _bindings(record: Builtin) -> Iterator[dict[TypeVar, Any]]:
+def _bindings(record: Builtin, pool: Pool) -> Iterator[dict[TypeVar, Any]]:
     patterns = [*record.parameters.values(), *record.results]
     variables = list(dict.fromkeys(variable for pattern in patterns for variable in _variables(pattern)))
     wholes = {v: s for p in patterns for v, s in _wholes(p)}
     if wholes:
         ((whole, scalar),) = wholes.items()
-        yield from ({whole: type, scalar: type.scalar} for type in WHOLE if _allows(scalar, type.scalar))
+        yield from ({whole: type, scalar: type.scalar} for type in pool.wholes if _allows(scalar, type.scalar))
         return
     scalars = [v for v in variables if v.__name__ not in SIZES]
     sizes = [v for v in variables if v.__name__ in SIZES]
     is_tensor = any(typing.get_origin(pattern) in (Vec, Mat, Quat, Transf) for pattern in patterns)
-    choices = [_choices(variable, is_tensor) for variable in scalars]
+    choices = [_choices(variable, pool.scalars if is_tensor else SCALARS) for variable in scalars]
     combinations = list(product(*choices))
     for index in range(max(len(combinations), 3 if sizes else 1)):
         bound = dict(zip(scalars, combinations[index % len(combinations)], strict=True))
@@ -64,11 +90,10 @@ def _bindings(record: Builtin) -> Iterator[dict[TypeVar, Any]]:
         yield bound
 
 
-def _choices(variable: TypeVar, is_tensor: bool) -> tuple[Any, ...]:
+def _choices(variable: TypeVar, types: tuple[Any, ...]) -> tuple[Any, ...]:
     if variable.__name__ == "T":
         return ANY_TYPE
-    pool = TENSOR_SCALARS if is_tensor else SCALARS
-    return tuple(scalar for scalar in pool if _allows(variable, scalar))
+    return tuple(scalar for scalar in types if _allows(variable, scalar))
 
 
 def _allows(variable: TypeVar, type: Any) -> bool:
@@ -147,4 +172,4 @@ def rounded(scalar: Any, value: Any) -> Any:
     numbers = np.asarray(value, dtype=scalar.numeric)
     if scalar is not bfloat16:
         return numbers
-    return (bfloat16.encode_array(numbers).astype(np.uint32) << 16).view(np.float32)
+    return bfloat16.decode_array(bfloat16.encode_array(value))

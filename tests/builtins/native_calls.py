@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import re
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from tests.builtins.instances import scalar_type
 
-from warp._src.build import LIBM, Compiler, compile_shared, libm_header
+from warp._src.build import LIBM, Compiler, build_object, libm_header
 from warp._src.builtins.declare import Overload
 from warp._src.emit.names import cpp_type
 from warp._src.emit.prelude import prelude
 from warp._src.types.scalars import bfloat16, is_scalar
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
+BATCH = 200
 ALL_KINDS = frozenset({"bfloat16", "half", "tensor", "rotation"})
 
 
@@ -26,8 +27,10 @@ class NativeCalls:
     """One function for each overload, which runs it over packed arguments and packs the results."""
 
     def __init__(self, overloads: Sequence[Overload], compiler: Compiler) -> None:
-        text = "\n".join(function_text(f"call_{index}", overload) for index, overload in enumerate(overloads))
-        self.library = load(text, compiler)
+        texts = [function_text(f"call_{index}", overload) for index, overload in enumerate(overloads)]
+        units = ["\n".join(texts[first : first + BATCH]) for first in range(0, len(texts), BATCH)]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            self.libraries = list(pool.map(lambda unit: load(unit, compiler), units))
         self.overloads = {id(overload): index for index, overload in enumerate(overloads)}
 
     def run(self, overload: Overload, rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
@@ -35,20 +38,24 @@ class NativeCalls:
         packed = b"".join(pack(type, arg) for row in rows for type, arg in zip(overload.param_types, row, strict=True))
         size = sum(result.size for result in overload.result_types)
         out = ctypes.create_string_buffer(len(rows) * size)
-        self.library[f"call_{self.overloads[id(overload)]}"](packed, out, ctypes.c_longlong(len(rows)))
+        index = self.overloads[id(overload)]
+        self.libraries[index // BATCH][f"call_{index}"](packed, out, ctypes.c_longlong(len(rows)))
         return [_unpack(overload, out.raw[size * row : size * (row + 1)]) for row in range(len(rows))]
 
 
 def _unpack(overload: Overload, data: bytes) -> tuple[Any, ...]:
     found, at = [], 0
     for result in overload.result_types:
-        scalar = scalar_type(result)
-        numbers = np.frombuffer(data[at : at + result.size], dtype=scalar.dtype)
-        if scalar is bfloat16:
-            numbers = (numbers.astype(np.uint32) << 16).view(np.float32)
-        found.append(numbers.reshape(() if is_scalar(result) else result.shape))
+        found.append(unpack(result, data[at : at + result.size]))
         at += result.size
     return tuple(found)
+
+
+def unpack(type: Any, data: bytes) -> Any:
+    scalar = scalar_type(type)
+    stored = np.frombuffer(data, dtype=scalar.dtype)
+    numbers = bfloat16.decode_array(stored) if scalar is bfloat16 else stored
+    return numbers.reshape(() if is_scalar(type) else type.shape)
 
 
 def pack(type: Any, value: Any) -> bytes:
@@ -62,7 +69,7 @@ def function_text(name: str, overload: Overload) -> str:
     """Spell a C function over packed rows of arguments."""
     record, computed = overload.builtin, overload.computed
     parameters = zip(record.parameters, overload.param_types, computed.param_types, strict=True)
-    words = {parameter: _cast(f"{parameter}_", source, target) for parameter, source, target in parameters}
+    words = {parameter: converted(f"{parameter}_", source, target) for parameter, source, target in parameters}
     words |= {
         variable.__name__: str(bound) if isinstance(bound, int) else cpp_type(bound)
         for variable, bound in computed.bindings.items()
@@ -74,7 +81,7 @@ def function_text(name: str, overload: Overload) -> str:
     )
     declared = " ".join(f"{cpp_type(type)} ret{number}_;" for number, type in enumerate(computed.result_types))
     written = "".join(
-        f"{cpp_type(target)} stored{number} = {_cast(f'ret{number}_', source, target)}; "
+        f"{cpp_type(target)} stored{number} = {converted(f'ret{number}_', source, target)}; "
         f"__builtin_memcpy(out, &stored{number}, {target.size}); out += {target.size};"
         for number, (source, target) in enumerate(zip(computed.result_types, overload.result_types, strict=True))
     )
@@ -87,7 +94,7 @@ def function_text(name: str, overload: Overload) -> str:
     )
 
 
-def _cast(text: str, source: Any, target: Any) -> str:
+def converted(text: str, source: Any, target: Any) -> str:
     """Spell the conversion between a type and that in which a builtin computes."""
     if source == target:
         return text
@@ -95,12 +102,9 @@ def _cast(text: str, source: Any, target: Any) -> str:
 
 
 def load(text: str, compiler: Compiler) -> ctypes.CDLL:
-    """Compile text that follows the prelude, load it and bind libm."""
+    """Compile text that follows the prelude, or find it in the cache, load it and bind libm."""
     source = prelude(text, ALL_KINDS, libm_header()) + "\n" + text
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "unit.so"
-        path.write_bytes(compile_shared(source, compiler=compiler))
-        library = ctypes.CDLL(str(path))
+    library = ctypes.CDLL(str(build_object(source, compiler=compiler)))
     symbols = (ctypes.CDLL("libm.so.6"), ctypes.CDLL(None))
     addresses = [_address(name, symbols) for name in LIBM]
     library.wp_bind((ctypes.c_void_p * len(addresses))(*addresses))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,12 @@ from tests.builtins.adjoint_calls import adjoints, central_differences, is_diffe
 from tests.builtins.instances import Sampler, instances, records, scalar_type, shaped
 from tests.builtins.native_calls import NativeCalls
 
-from warp._src.build import find_compiler
+from warp._src.build import available_compilers
 from warp._src.builtins.declare import Builtin, NonDifferentiable, Overload
 from warp._src.types.scalars import bfloat16, float64, is_scalar
 
 RECORDS = records()
+INSTANCES = {record: instances(record) for record in RECORDS}
 # Beyond these names results rest on the elementary functions of the C library, where a few units are allowed.
 EXACT_GROUPS = ("Operators", "Vector math", "Matrix math", "Internal", "Spatial math")
 EXACT_NAMES = frozenset(
@@ -28,27 +30,44 @@ UNITS = {"Decompositions": 400}
 ids = [record.signature for record in RECORDS]
 
 
-@pytest.fixture(scope="module")
-def native() -> NativeCalls:
-    return NativeCalls([overload for record in RECORDS for overload in instances(record)], find_compiler())
+COMPILERS = {compiler.family: compiler for compiler in available_compilers()}
+
+
+@pytest.fixture(scope="module", params=sorted(COMPILERS))
+def native(request: pytest.FixtureRequest) -> NativeCalls:
+    overloads = [overload for found in INSTANCES.values() for overload in found]
+    return NativeCalls(overloads, COMPILERS[request.param])
+
+
+def test_there_are_two_compilers() -> None:
+    assert len(COMPILERS) >= 2
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=ids)
 def test_cpp_is_the_reference(record: Builtin, native: NativeCalls) -> None:
     is_exact = record.name in EXACT_NAMES or (record.group in EXACT_GROUPS and record.name != "pow")
-    for overload in _known(record, native):
+    for overload, rows, expected in _samples(record):
+        for row, wanted, found in zip(rows, expected, native.run(overload, rows), strict=True):
+            for want, got in zip(wanted, found, strict=True):
+                _compare(overload, row, want, got, is_exact)
+
+
+@cache
+def _samples(record: Builtin) -> list[tuple[Overload, list[list[Any]], list[tuple[Any, ...]]]]:
+    """Give arguments for each overload, and what the reference makes of them; the same for every compiler."""
+    found = []
+    for overload in INSTANCES[record]:
         sampler = Sampler(overload, np.random.default_rng(7))
         rows = [sampler.draw() for _ in range(record.sampling.count)]
-        for row, found in zip(rows, native.run(overload, rows), strict=True):
-            with np.errstate(all="ignore"):
-                expected = record.reference(*row)
-            wanted = (expected,) if len(overload.result_types) == 1 else expected
-            for type, want, got in zip(overload.result_types, wanted, found, strict=True):
-                _compare(overload, row, shaped(type, want), got, is_exact)
+        found.append((overload, rows, [_referenced(overload, row) for row in rows]))
+    return found
 
 
-def _known(record: Builtin, native: NativeCalls) -> list[Overload]:
-    return [overload for overload in instances(record) if id(overload) in native.overloads]
+def _referenced(overload: Overload, row: list[Any]) -> tuple[Any, ...]:
+    with np.errstate(all="ignore"):
+        expected = overload.builtin.reference(*row)
+    results = (expected,) if len(overload.result_types) == 1 else expected
+    return tuple(shaped(type, result) for type, result in zip(overload.result_types, results, strict=True))
 
 
 def _compare(overload: Overload, row: list[Any], want: Any, got: Any, is_exact: bool) -> None:
@@ -67,7 +86,7 @@ def _float64_instances(record: Builtin) -> list[Overload]:
 
     return [
         overload
-        for overload in instances(record)
+        for overload in INSTANCES[record]
         if all(in_float64(type) for type in overload.param_types) and any(map(is_differentiable, overload.param_types))
     ]
 
@@ -118,7 +137,7 @@ def test_without_adjoint_the_derivative_is_zero(record: Builtin) -> None:
 def test_every_float_parameter_of_a_public_builtin_has_a_rule() -> None:
     for record in RECORDS:
         if isinstance(record.adjoint, Mapping) and not record.internal:
-            for overload in instances(record):
+            for overload in INSTANCES[record]:
                 for name, type in zip(record.parameters, overload.param_types, strict=True):
                     assert not is_differentiable(type) or name in record.adjoint, f"{record.signature}: {name}"
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.builtins.instances import scalar_type, shaped
-from tests.builtins.native_calls import load, pack
+from tests.builtins.instances import rounded, scalar_type, shaped
+from tests.builtins.native_calls import converted, load, pack, unpack
 
 from warp._src.build import Compiler, available_compilers
 from warp._src.builtins import call_on_host
@@ -52,9 +52,8 @@ def _parse(text: str) -> Any:
 
 def _typed(type: Any, number: Any) -> Any:
     with np.errstate(over="ignore"):
-        if is_scalar(type):
-            return type.dtype.type(number)
-        return np.array(number, dtype=type.scalar.dtype)
+        values = rounded(scalar_type(type), number)
+        return values[()] if is_scalar(type) else values
 
 
 def _examples() -> list[Example]:
@@ -122,10 +121,13 @@ def _function(index: int, example: Example) -> str:
         value = f"wp::cast<{cpp_type(example.result_type)}>(x0)"
     else:
         overload = resolve(example.operation, example.param_types)
-        words = dict(zip(overload.builtin.parameters, names, strict=True))
-        for variable, bound in overload.bindings.items():
+        computed = overload.computed
+        parameters = zip(names, overload.param_types, computed.param_types, strict=True)
+        words = dict(zip(overload.builtin.parameters, (converted(*given) for given in parameters), strict=True))
+        for variable, bound in computed.bindings.items():
             words[variable.__name__] = str(bound) if isinstance(bound, int) else cpp_type(bound)
         value = re.sub(r"\{(\w+)\}", lambda match: words[match[1]], overload.builtin.cpp)
+        value = converted(value, computed.result_types[0], example.result_type)
     return (
         f"WP_EXPORT void example_{index}(const char* in, char* out) {{\n{reads}"
         f"    {cpp_type(example.result_type)} result = {value};\n"
@@ -141,7 +143,7 @@ def test_compiled_code(compiler: Compiler) -> None:
         data = b"".join(pack(type, arg) for type, arg in zip(example.param_types, example.args, strict=True))
         out = bytearray(example.result_type.size)
         library[f"example_{index}"](data, (np.ctypeslib.ctypes.c_char * len(out)).from_buffer(out))
-        got = np.frombuffer(bytes(out), dtype=scalar_type(example.result_type).dtype)
+        got = unpack(example.result_type, bytes(out))
         try:
             _check(example, got)
         except AssertionError:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.builtins.instances import instances, records
+from tests.builtins.instances import EVERY, instances, records
 from tests.builtins.native_calls import ALL_KINDS, function_text
 from tests.cuda import batches
 from tests.cuda.kernels import CASES
@@ -23,7 +23,7 @@ from warp._src.build import (
     nvrtc_version,
     supported_architectures,
 )
-from warp._src.builtins.declare import Builtin, Overload
+from warp._src.builtins.declare import Overload
 from warp._src.emit.prelude import prelude
 from warp.errors import CompileError, ToolchainError
 
@@ -31,8 +31,8 @@ ARCHITECTURE = "sm_80"
 QUICK = NvrtcOptions(fast_compile=True)
 ROOT = Path(__file__).resolve().parents[2]
 TRIVIAL = 'extern "C" __global__ void k(float* x) { x[threadIdx.x] = sin(x[1]); }'
-RECORDS = records()
-BATCH = 40
+OVERLOADS = [overload for record in records() for overload in instances(record, EVERY)]
+BATCH = 160
 MODULES = sorted(
     ".".join(path.relative_to(ROOT).with_suffix("").parts)
     for folder in ("autograd", "device", "unit")
@@ -45,21 +45,16 @@ def is_code(cubin: bytes) -> bool:
     return cubin.startswith(b"\x7fELF")
 
 
-@pytest.mark.parametrize("first", range(0, len(RECORDS), BATCH))
-def test_every_builtin_compiles(first: int) -> None:
-    assert is_code(build_cubin(builtins_text(RECORDS[first : first + BATCH]), ARCHITECTURE, QUICK))
+@pytest.mark.parametrize("first", range(0, len(OVERLOADS), BATCH))
+def test_every_overload_of_every_builtin_compiles(first: int) -> None:
+    assert is_code(build_cubin(builtins_text(OVERLOADS[first : first + BATCH]), ARCHITECTURE, QUICK))
 
 
-def builtins_text(chosen: Sequence[Builtin]) -> str:
-    """Spell a kernel for the first and the last overload of each class: other scalar types, other sizes."""
-    overloads = [overload for record in chosen for overload in ends(instances(record))]
+def builtins_text(overloads: Sequence[Overload]) -> str:
+    """Spell a kernel for each overload."""
     functions = [function_text(f"call_{index}", overload) for index, overload in enumerate(overloads)]
     text = "\n".join(functions).replace("WP_EXPORT void", 'extern "C" __global__ void')
     return f"{prelude(text, ALL_KINDS, '', 'cuda')}\n{text}"
-
-
-def ends(overloads: Sequence[Overload]) -> Sequence[Overload]:
-    return overloads[:: max(1, len(overloads) - 1)]
 
 
 @pytest.mark.parametrize("debug", [False, True])

@@ -222,3 +222,27 @@ def test_steps_in_slices_of_indexed_arrays_are_refused_with_the_line() -> None:
     x = wp.indexedarray(wp.zeros(3, dtype=float), [wp.array([0, 2], dtype=int)])
     with pytest.raises(wp.errors.CompileError, match=r"has the step 1(.|\n)*x\[::2\]"):
         wp.launch(stepped, dim=1, inputs=[x, wp.zeros(1, dtype=float)])
+
+
+@wp.kernel
+def from_the_end(
+    x: wp.array2d(dtype=wp.float64), picked: wp.indexedarray(dtype=wp.float64), y: wp.array(dtype=wp.float64)
+):
+    y[-1] = x[-1, -2] * x[0, -1]
+    wp.atomic_add(y, -2, x[-2][-3])
+    y[0] = x[1:, -1][-1] + picked[-2]
+
+
+def test_negative_numbers_count_from_the_end() -> None:
+    values = np.arange(1.0, 13.0).reshape(3, 4)
+    x = wp.array(values, dtype=wp.float64, requires_grad=True)
+    y = wp.zeros(3, dtype=wp.float64, requires_grad=True)
+    picked = wp.indexedarray(x.flatten(), [wp.array([5, 9, 2], dtype=int)])
+    with wp.Tape() as tape:
+        wp.launch(from_the_end, dim=1, inputs=[x, picked], outputs=[y])
+    assert y.numpy().tolist() == [12.0 + 10.0, 6.0, 11.0 * 4.0]
+    tape.backward(grads={y: wp.array([1.0, 10.0, 100.0], dtype=wp.float64)})
+    expected = np.zeros((3, 4))
+    expected[2, 2], expected[0, 3], expected[1, 1], expected[2, 3] = 400.0, 1100.0, 10.0, 1.0
+    expected[2, 1] += 1.0
+    np.testing.assert_array_equal(x.grad.numpy(), expected)

@@ -301,3 +301,17 @@ def test_indexed_arrays() -> None:
         wp.indexedarray(data, [wp.array([3], dtype=int)])
     with pytest.raises(ArgumentError, match="int32"):
         wp.indexedarray(data, [wp.array([1.0], dtype=float)])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values"),
+    [
+        (wp.uint64, [2**64 - 1, 1]),
+        (wp.uint64, [[2**64 - 1], [3]]),
+        (wp.int64, [2**63 - 1, -(2**63)]),
+        (wp.uint64, [2**63, 0]),
+        (wp.types.vector(2, wp.uint64), [[2**64 - 1, 2**53 + 1]]),
+    ],
+)
+def test_integers_of_lists_keep_all_digits(dtype: Any, values: Any) -> None:
+    assert wp.array(values, dtype=dtype).numpy().tolist() == values

@@ -87,7 +87,6 @@ UNSUPPORTED = [
     ("yield n", "yield"),
     ("print(*x)", "star-arguments"),
     ("for i in range(3):\n    pass\nelse:\n    n = 1", "'else' of a loop"),
-    ("x[-1] = f(1.0)", "negative index -1"),
     ("return x[0]", "cannot return a value"),
     ("wp.adjoint[x][0] += 1.0", "custom gradient function"),
     ("x[0] = endless(x[0])", "calls itself"),

@@ -247,3 +247,37 @@ def test_bad_declarations():
 
     with pytest.raises(TypeError, match="decorates a class"):
         struct(lambda: None)
+
+
+class _Sized:
+    @property
+    def doubled(self):
+        return self.radius * 2.0
+
+
+def test_instances_have_the_methods_of_the_class():
+    @struct
+    class Ball(_Sized):
+        radius: float
+        colour = "red"
+
+        def grow(self, by):
+            self.radius += by
+            return self.doubled
+
+        @staticmethod
+        def unit():
+            return Ball(1.0)
+
+        @classmethod
+        def name(cls):
+            return cls.__name__
+
+    ball = Ball(2.0)
+    assert ball.grow(1.0) == 6.0
+    assert (ball.radius, ball.doubled, ball.colour, ball.name()) == (3.0, 6.0, "red", "Ball")
+    assert ball.unit() == Ball(1.0)
+    with pytest.raises(AttributeError, match="no field 'mass'"):
+        ball.mass  # noqa: B018
+    with pytest.raises(AttributeError, match="no field 'doubled'"):
+        ball.doubled = 1.0

@@ -12,6 +12,7 @@ import paddle
 import pytest
 
 import warp as wp
+from warp.errors import ArgumentError
 
 
 @wp.kernel
@@ -193,3 +194,37 @@ def test_a_layer_that_holds_an_operator_can_be_copied() -> None:
     layer.op = rosenbrock_op
     assert copy.deepcopy(layer).op is rosenbrock_op
     assert repr(rosenbrock_op) == "<paddle operator rosenbrock(xy)>"
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")  # of Paddle, by its own compiler
+def test_a_compiled_function_calls_the_operator_between_graphs() -> None:
+    def use(function: Any) -> Any:
+        return lambda x: paddle.sin(function(x + 1)) * 2
+
+    compiled = paddle.jit.to_static(use(rosenbrock_op))
+    for _ in range(2):
+        x, expected = leaf(numbers(3, 2)), leaf(numbers(3, 2))
+        y, reference = compiled(x), use(rosenbrock_reference)(expected)
+        assert_close(y, reference)
+        y.sum().backward()
+        reference.sum().backward()
+        assert_close(x.grad, expected.grad)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")  # of Paddle, by its own compiler
+def test_a_static_graph_is_refused() -> None:
+    def use(points: Any) -> Any:
+        return rosenbrock_op(points)
+
+    with pytest.raises(ArgumentError, match="it cannot be part of a static graph"):
+        paddle.jit.to_static(use, full_graph=True)(numbers(3, 2))
+    paddle.enable_static()
+    try:
+        with paddle.static.program_guard(paddle.static.Program()):
+            points = paddle.static.data("points", [3, 2], "float64")
+            with pytest.raises(ArgumentError, match="static graph"):
+                rosenbrock_op(points)
+            with pytest.raises(ArgumentError, match="Value"):
+                wp.from_paddle(points)
+    finally:
+        paddle.disable_static()

@@ -9,6 +9,7 @@ row of a trajectory, leaves only what it has changed; the rest is still needed.
 
 from __future__ import annotations
 
+import weakref
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ from warp.errors import AutogradError
 from warp.recording import (
     Layout,
     RecordedArray,
+    follow,
+    is_followed,
     is_touching,
     stamps_between,
     stamps_of,
@@ -75,8 +78,17 @@ class Copy(NamedTuple):
     parts: Sequence[SavedValues]
 
 
+class _Follower:
+    """Lives as long as a tape has operations."""
+
+    __slots__ = ("__weakref__",)
+
+
 class Snapshots:
-    """Follows who needs which memory, and saves it before it is overwritten if `is_saving`."""
+    """Follows who needs which memory, and saves it before it is overwritten if `is_saving`.
+
+    Which memory operations use is only looked up when something writes to a block of memory that one of them uses.
+    """
 
     def __init__(self, operations: Operations, is_saving: bool, limit: int | None) -> None:
         self.undo = UndoLog()
@@ -89,37 +101,44 @@ class Snapshots:
         self._tracked = bytearray()
         self._saved: set[int] = set()
         self._lost: defaultdict[int, list[tuple[Range, str]]] = defaultdict(list)
+        self._token = _Follower()
+        self._follower = weakref.ref(self._token)
 
     # ------------------------------------------------------------------ while recording
 
-    def note(
-        self,
-        reads: Sequence[RecordedArray],
-        writes: Sequence[RecordedArray],
-        surprises: Sequence[RecordedArray],
-        copies: Sequence[Copy],
-    ) -> None:
-        """Follow the arrays of the operation that was just added to the tape, if gradients can pass through it.
+    def watch(self, arrays: Iterable[RecordedArray]) -> None:
+        """Follow the memory of arrays that an operation uses."""
+        follower = self._follower
+        for array in arrays:
+            follow(array, follower)
+
+    def note(self, surprises: Sequence[RecordedArray], copies: Sequence[Copy]) -> None:
+        """Take note of what the operation that was just added to the tape has overwritten.
 
         `copies` come from `before_write`; `surprises` are the arrays that were written without it.
         """
-        index = len(self._tracked)
+        index = len(self._operations) - 1
+        self._catch_up(index)
         for copy in copies:
             self._settle(copy)
-        if surprises and self._is_saving:
+        if self._is_saving:
             self._lose(surprises, index)
+
+    def _catch_up(self, stop: int | None = None) -> None:
+        """Look up which memory the operations use, as far as that has not been done yet."""
+        for index in range(len(self._tracked), len(self._operations) if stop is None else stop):
+            event = self._operations.events[index]
+            self._look_up(index, event.reads, event.writes)
+
+    def _look_up(self, index: int, reads: Sequence[RecordedArray], writes: Sequence[RecordedArray]) -> None:
+        """Follow the arrays of an operation, if gradients can pass through it."""
         arrays = (*reads, *writes)
         carrying = self._carrying
-        is_tracked = False
-        for array in arrays:
-            if array.requires_grad or id(storage_of(array)) in carrying:
-                is_tracked = True
-                break
+        is_tracked = any(array.requires_grad or id(storage_of(array)) in carrying for array in arrays)
         self._tracked.append(is_tracked)
         if not is_tracked:
             return
-        for array in writes:
-            carrying.add(id(storage_of(array)))
+        carrying.update(id(storage_of(array)) for array in writes)
         for array in arrays:
             low, high = array.bounds
             if low < high:
@@ -129,6 +148,9 @@ class Snapshots:
 
     def knows(self, array: RecordedArray) -> bool:
         """Say whether an operation through which gradients can pass used memory of the array."""
+        if not is_followed(array, self._follower):
+            return False
+        self._catch_up()
         return any(found.is_touched_by(array) for found in self._index[array.device.alias].overlapping(*array.bounds))
 
     def before_write(self, arrays: Iterable[RecordedArray]) -> tuple[list[Overwrite], list[Copy]]:
@@ -207,7 +229,8 @@ class Snapshots:
 
     def is_followed(self, index: int) -> bool:
         """Say whether whatever the tape overwrites of what an operation needs is either saved or known to be lost."""
-        return self._is_saving and bool(self._tracked[index])
+        # If its memory was not looked up, nothing on the tape has overwritten it since.
+        return self._is_saving and (index >= len(self._tracked) or bool(self._tracked[index]))
 
     def is_saved(self, index: int) -> bool:
         """Say whether values that an operation needs were overwritten and saved."""
@@ -243,6 +266,8 @@ class Snapshots:
         self._tracked.clear()
         self._saved.clear()
         self._lost.clear()
+        self._token = _Follower()
+        self._follower = weakref.ref(self._token)
 
     # ------------------------------------------------------------------ ranges
 
@@ -257,6 +282,9 @@ class Snapshots:
 
     def _needed_of(self, array: RecordedArray) -> list[Range]:
         """Return the ranges with bytes of an array that operations need, which are asked now."""
+        if not is_followed(array, self._follower):
+            return []
+        self._catch_up()
         return [item for item in self._touched(array) if self._uncovered(item, array)]
 
     def _touched(self, array: RecordedArray) -> Iterator[Range]:

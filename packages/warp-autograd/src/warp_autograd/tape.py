@@ -21,7 +21,6 @@ from warp.recording import (
     next_stamp,
     recording,
     stamps_of,
-    storage_of,
 )
 from warp_autograd.entries import CustomEvent, Entry, Operations, WriteHistory
 from warp_autograd.paths import check_shared_gradients, find_links, find_reached
@@ -93,10 +92,7 @@ class Tape:
 
     def record(self, event: Recordable) -> None:
         """Append an operation that has just run."""
-        for array in event.arrays():
-            if array.storage is None:
-                storage_of(array)  # from now on its writes are remembered
-            array.watch()
+        self._snapshots.watch(event.arrays())
         writes = event.writes
         stamp = event.stamp or max((stamp for array in writes for stamp in stamps_of(array)), default=0)
         is_verifying = warp.config.verify_autograd_array_access
@@ -106,7 +102,8 @@ class Tape:
             surprises = [array for array in writes if id(array) not in known]
             lost = self._snapshots.after_write(surprises) if is_verifying else ()
             self._operations.append(event, stamp or next_stamp())
-            self._snapshots.note(event.reads, writes, surprises, copies)
+            if surprises or copies:
+                self._snapshots.note(surprises, copies)
         if is_verifying:
             self._report_overwrites(event, kept, _OUTCOMES[self.overwrite])
             self._report_overwrites(event, lost, _OUTCOMES["error"])

@@ -177,11 +177,11 @@ class Bridge:
     streams: Streams | None = None
     on_write: Callable[[Any], None] | None = None
     """Tell the framework that a kernel, a copy or a fill wrote the memory of a tensor."""
-    version: Callable[[Any], tuple[Hashable, int] | None] | None = None
+    version: Callable[[Any], tuple[Hashable, Hashable] | None] | None = None
     """Return what identifies a tensor's block of memory, and the framework's count of the writes to the tensor.
 
-    None for a tensor whose writes are not counted. Tapes notice by it what the framework wrote between an operation
-    and its adjoint.
+    The count may be anything that differs after a write. None for a tensor whose writes are not counted. Tapes notice
+    by it what the framework wrote between an operation and its adjoint.
     """
 
 

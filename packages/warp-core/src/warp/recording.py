@@ -25,6 +25,8 @@ from warp._src.recording.recorder import set_launch_event_factory as set_launch_
 from warp._src.recording.storage import RecordedArray as RecordedArray
 from warp._src.recording.storage import RunTable as RunTable
 from warp._src.recording.storage import Storage as Storage
+from warp._src.recording.storage import follow as follow
+from warp._src.recording.storage import is_followed as is_followed
 from warp._src.recording.storage import is_foreign as is_foreign
 from warp._src.recording.storage import is_overlapping as is_overlapping
 from warp._src.recording.storage import is_watching as is_watching

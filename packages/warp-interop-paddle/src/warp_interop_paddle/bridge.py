@@ -11,7 +11,7 @@ import paddle
 import warp as wp
 from warp.errors import ArgumentError
 from warp.plugins import Bridge, Gradients, Streams, TensorMemory
-from warp_interop_paddle import gradients
+from warp_interop_paddle import gradients, writes
 
 DTYPES_FROM: Final[dict[Any, type]] = {
     paddle.float64: wp.float64,
@@ -60,9 +60,9 @@ def read(tensor: Any) -> TensorMemory:
         raise ArgumentError("the tensor's memory was released or never allocated (its address is 0)")
     place = tensor.place
     device = "cpu" if place.is_cpu_place() else place
-    # Paddle empties a tensor that is cleared as a gradient; the capsule keeps the memory nevertheless.
+    # Paddle empties a tensor that is cleared as a gradient, and every other of its memory; the capsule keeps that.
     owner = (tensor, paddle.utils.dlpack.to_dlpack(tensor))
-    return TensorMemory(pointer, tuple(tensor.shape), tensor.strides, tensor.dtype, device, True, owner)
+    return TensorMemory(pointer, tuple(tensor.shape), tuple(tensor.strides), tensor.dtype, device, True, owner)
 
 
 def make(array: Any, dtype: Any) -> Any:
@@ -98,11 +98,6 @@ def _make_on_cpu(values: Any) -> Any:
     extent = 1 + sum((count - 1) * step for count, step in zip(values.shape, steps, strict=True))
     memory = np.lib.stride_tricks.as_strided(values, (extent,), (size,))
     return paddle.as_strided(paddle.Tensor(value=memory, place=_CPU, zero_copy=True), list(values.shape), steps)
-
-
-def note_write(tensor: Any) -> None:
-    """Let autograd see that a tensor is written, so that it refuses to use values saved before."""
-    tensor._bump_inplace_version()
 
 
 # ---------------------------------------------------------------------------------------------------- devices
@@ -177,5 +172,6 @@ BRIDGE: Final = Bridge(
         device=stream_device,
         make=paddle.device.get_stream_from_external,
     ),
-    on_write=note_write,
+    on_write=writes.note_write,
+    version=writes.version,
 )

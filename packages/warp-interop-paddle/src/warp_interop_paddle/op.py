@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import paddle
+from paddle.jit.sot.psdb import fallback
 
-from warp.errors import AutogradError
+from warp.errors import ArgumentError, AutogradError
 from warp.operators import Dims, Operator, Tensors
 from warp_interop_paddle.bridge import BRIDGE
 
@@ -50,6 +51,12 @@ class PaddleOp:
 
         Raises ArgumentError, which names the parameter, for an argument that does not fit.
         """
+        fallback(recursive=True)  # Paddle's compiler then calls the operator as it is, between two graphs
+        if not paddle.in_dynamic_mode():
+            raise ArgumentError(
+                f"{self.__name__} runs on tensors that have values, so it cannot be part of a static graph; use "
+                "paddle.jit.to_static without full_graph=True"
+            )
         call = _Call(self._operator, self._operator.bind(args, keywords))
         results = _Function.apply(call, *[call.values[place] for place in self._operator.array_places])
         return results[0] if len(results) == 1 else tuple(results)

@@ -58,11 +58,6 @@ def device_to(name: str) -> str:
     return name
 
 
-def increment_version(tensor: Any) -> None:
-    """Let autograd see that a tensor is written, so that it refuses to use values saved before."""
-    torch.autograd.graph.increment_version(tensor)
-
-
 def version(tensor: Any) -> tuple[int, int] | None:
     """Return the address of a tensor's storage and the count of writes to it; tensors of inference mode have none."""
     return None if tensor.is_inference() else (tensor.untyped_storage().data_ptr(), tensor._version)
@@ -122,6 +117,7 @@ BRIDGE: Final = Bridge(
         device=lambda stream: stream.device,
         make=make_stream,
     ),
-    on_write=increment_version,
+    # Autograd then refuses to use values saved before.
+    on_write=torch.autograd.graph.increment_version,
     version=version,
 )

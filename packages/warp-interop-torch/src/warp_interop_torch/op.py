@@ -13,6 +13,7 @@ from warp.errors import ArgumentError, AutogradError
 from warp.operators import Dims, Operator
 from warp_interop_torch.batching import run_each
 from warp_interop_torch.body import TENSORS, Body
+from warp_interop_torch.tensors import are_plain
 
 _NAMESPACE = "warp_op"
 # PyTorch asks for the signature of a Function at every call; it is costly to find out.
@@ -158,7 +159,7 @@ def _make_function(body: Body, operator: Any, adjoint_operator: Any) -> Any:
     class Adjoint(torch.autograd.Function):  # type: ignore[misc]  # PyTorch may be absent
         @staticmethod
         def forward(*values: Any) -> Any:
-            return adjoint_operator(*values)
+            return body.run_adjoint(*values) if are_plain(values) else adjoint_operator(*values)
 
         setup_context = staticmethod(_keep_nothing)
         backward = staticmethod(_refuse_second_derivative)
@@ -170,13 +171,13 @@ def _make_function(body: Body, operator: Any, adjoint_operator: Any) -> Any:
     class Operator(torch.autograd.Function):  # type: ignore[misc]  # PyTorch may be absent
         @staticmethod
         def forward(*values: Any) -> Any:
-            return operator(*values)
+            return body.run(*values) if are_plain(values) else operator(*values)
 
         setup_context = staticmethod(_keep_tensors)
 
         @staticmethod
         def backward(ctx: Any, *adjoints: Any) -> Any:
-            run = Adjoint.apply if torch.is_grad_enabled() else adjoint_operator
+            run = Adjoint.apply if torch.is_grad_enabled() else Adjoint.forward
             return _adjoints(body, run, ctx, adjoints)
 
         @staticmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import torch
@@ -10,6 +11,8 @@ from warp.errors import ArgumentError
 from warp.plugins import TensorMemory
 
 _is_wrapped: Final = torch._C._functorch.is_functorch_wrapped_tensor
+_is_batched: Final = torch._C._functorch.is_legacy_batchedtensor
+_PLAIN: Final = (torch.Tensor, torch.nn.Parameter)
 _DISPATCHES_NOTHING: Final = torch.Tensor.__torch_dispatch__
 
 
@@ -45,6 +48,20 @@ def resolve(tensor: Any, ndim: int) -> Any:
             return tensor.contiguous()
         step *= size
     return tensor
+
+
+def are_plain(values: Sequence[Any]) -> bool:
+    """Tell whether nobody traces or transforms the tensors among `values`.
+
+    The dispatcher, which costs more than a small launch, then has nothing to do.
+    """
+    if torch._C._len_torch_dispatch_stack() or torch._C._functorch.peek_interpreter_stack() is not None:
+        return False
+    return all(
+        not isinstance(value, torch.Tensor)
+        or (type(value) in _PLAIN and not (_is_wrapped(value) or _is_batched(value)))
+        for value in values
+    )
 
 
 def _plain(tensor: Any) -> Any:

@@ -113,25 +113,23 @@ class Operator:
                 made.append(access.clone(value))
         shapes = self.computation.output_shapes(values, first_shape)
         for parameter, dims in zip(self.computation.outputs, shapes, strict=True):
-            inner, scalar = split_element(self._output_type(parameter, values))
+            dtype = self._output_type(parameter, values)
+            inner, scalar = split_element(dtype) if parameter.is_generic else parameter.element
             made.append(access.zeros(values[self._first], (*dims, *inner), access.to_dtype(scalar)))
         return made
 
     def _check(self, parameter: Parameter, shape: Sequence[Any], dtype: Any) -> None:
         try:
-            scalar = self._access.from_dtype(dtype)
-        except TypeError:
-            scalar = None
-        if parameter.is_generic:
-            if scalar is None:
-                raise ArgumentError(f"{self.name}: parameter '{parameter.name}': no kernel takes tensors of {dtype}")
-            return
-        _, wanted = split_element(parameter.type.dtype)
-        if scalar is not wanted and dtype != self._access.to_dtype(wanted):
+            if parameter.is_generic:
+                self._access.from_dtype(dtype)
+                return
+            _, wanted = parameter.element
+            if dtype != self._access.to_dtype(wanted) and self._access.from_dtype(dtype) is not wanted:
+                raise ArgumentError(f"it takes a tensor of {self._access.to_dtype(wanted)}")
+        except TypeError as error:
             raise ArgumentError(
-                f"{self.name}: parameter '{parameter.name}' is {parameter.type!r} and takes a tensor of "
-                f"{self._access.to_dtype(wanted)}, got {dtype}"
-            )
+                f"{self.name}: parameter '{parameter.name}' is {parameter.type!r}, got a tensor of {dtype}: {error}"
+            ) from None
         try:
             parameter.check_shape(shape)
         except ArgumentError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, TypeVar
 
 import warp as wp
@@ -26,10 +27,15 @@ class Parameter:
     is_changed: bool
     """Whether it is an input that the function changes; the changed copy is returned as an output."""
 
-    @property
+    @cached_property
     def is_generic(self) -> bool:
         """Say whether the arguments tell the type of this array's elements."""
         return not _is_concrete(self.type.dtype)
+
+    @cached_property
+    def element(self) -> tuple[tuple[int, ...], type]:
+        """Return the dimensions that an element of this array adds to a tensor, and its scalar type."""
+        return split_element(self.type.dtype)
 
     def to_warp(self, value: Any) -> Any:
         """Return the argument of a value parameter as a kernel takes it; sequences stand for vectors and matrices."""
@@ -53,9 +59,9 @@ class Parameter:
         """Raise ArgumentError for the shape of a tensor that this array parameter cannot take."""
         if self.is_generic:
             return
-        inner, _ = split_element(self.type.dtype)
+        inner, _ = self.element
         rank = self.type.ndim + len(inner)
-        if len(shape) != rank or any(map(_differs, shape[self.type.ndim :], inner)):
+        if len(shape) != rank or (inner and any(map(_differs, shape[self.type.ndim :], inner))):
             trailing = f" whose last dimensions are {inner}" if inner else ""
             raise ArgumentError(
                 f"parameter '{self.name}' is {self.type!r} and takes a tensor of {rank} dimensions{trailing}, "

@@ -6,9 +6,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from warp.jax_experimental.ffi import register_ffi_callback
 
 import warp as wp
+from warp.jax_experimental.ffi import register_ffi_callback
 
 
 @wp.kernel

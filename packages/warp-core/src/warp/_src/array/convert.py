@@ -10,7 +10,7 @@ import numpy as np
 from warp._src.array.elements import ElementLayout, element_layout, infer_element_layout
 from warp._src.array.memory import Values, copy_scalars
 from warp._src.types.arrays import MAX_DIMENSIONS
-from warp._src.types.scalars import Scalar, bfloat16, scalar_from
+from warp._src.types.scalars import Scalar, bfloat16, int64, scalar_from, uint64
 from warp._src.types.struct_type import StructInstance, StructType
 from warp._src.types.tensor_base import Tensor
 from warp.errors import ArgumentError
@@ -77,6 +77,10 @@ def _from_sequence(data: Sequence[Any], dtype: Any) -> tuple[Values, Any, object
         data = list(data)
     try:
         values = np.array(data)
+        if values.dtype == np.float64 and scalar_from(getattr(dtype, "scalar", dtype)) in (int64, uint64):
+            # NumPy makes floats of integers that no one of its types holds all of; they would lose digits.
+            whole = np.array(data, object)
+            values = values if any(isinstance(number, float) for number in whole.flat) else _integers(whole, dtype)
     except ValueError as error:
         raise ArgumentError(f"data: the nested sequences differ in length ({error})") from error
     if values.dtype.kind == "O":
@@ -84,6 +88,13 @@ def _from_sequence(data: Sequence[Any], dtype: Any) -> tuple[Values, Any, object
     if not values.size and dtype is Any and inferred is None:
         values = values.astype(np.float32)
     return values, inferred, None
+
+
+def _integers(values: Values, dtype: Any) -> Values:
+    scalar: Any = scalar_from(getattr(dtype, "scalar", dtype))
+    numbers: Values = np.array([scalar.convert(int(number)) for number in values.flat], scalar.dtype)
+    result: Values = numbers.reshape(values.shape)
+    return result
 
 
 def _from_structs(data: Sequence[Any], dtype: StructType) -> tuple[Values, Any, object]:

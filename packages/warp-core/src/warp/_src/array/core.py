@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
 
 from warp._src.array.elements import ElementLayout, contiguous_strides
 from warp._src.array.memory import Values, allocate, allocation_of, reach, values_at
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from warp._src.array.array import array
 
 FLAG_READONLY: Final = 1
-_DESCRIPTOR: Final = struct.Struct("=QQ4q4q4qii")
+_ADDRESSES: Final = struct.Struct("=QQ")
+_LAYOUT: Final = struct.Struct("=4q4q4qii")
 
 
 class TensorLink(Protocol):
@@ -41,6 +43,18 @@ class TensorLink(Protocol):
 
     def note_foreign_writes(self) -> None:
         """Note what the framework wrote to the tensor since that was asked last."""
+
+
+@lru_cache(maxsize=1024)
+def _packed_layout(
+    shape: tuple[int, ...], strides: tuple[int, ...], grad_strides: tuple[int, ...], is_readonly: bool
+) -> bytes:
+    """Return what follows the addresses in the C descriptor."""
+    ndim = len(shape)
+    padding = (0,) * (4 - ndim)
+    grad_strides = grad_strides + (0,) * (4 - len(grad_strides))
+    flags = FLAG_READONLY if is_readonly else 0
+    return _LAYOUT.pack(*shape, *(1,) * (4 - ndim), *strides, *padding, *grad_strides, ndim, flags)
 
 
 class ArrayCore:
@@ -139,16 +153,15 @@ class ArrayCore:
     def at(
         cls,
         address: int,
-        shape: tuple[int, ...],
-        strides: tuple[int, ...] | None,
+        geometry: Geometry,
         element: ElementLayout,
         device: Device,
         owner: object,
         readonly: bool,
     ) -> array:
-        """Make an array of memory at an address, which keeps `owner` alive; strides are in bytes."""
+        """Make an array of memory at an address, which keeps `owner` alive."""
         made = cast("array", object.__new__(cls))
-        fill_slots_at(made, address, shape, strides, element, device)
+        fill_slots_at(made, address, geometry, element, device)
         made.owner = owner
         made._pending = (owner, readonly)
         made._requires_grad = False
@@ -256,20 +269,19 @@ class ArrayCore:
 
     def descriptor(self) -> bytes:
         """Return the C descriptor (`wp_array` of native/abi.h, 120 bytes); the same object while the gradient is."""
-        if self._descriptor is not None and self._parent is None and self.link is None:
-            return self._descriptor
-        self.note_foreign_writes()
-        grad = self.grad
+        if self.link is None and self._parent is None:
+            if self._descriptor is not None:
+                return self._descriptor
+        else:
+            self.note_foreign_writes()
+        grad = None if self._requires_grad is False else self.grad
         if self._descriptor is not None and grad is self._packed_grad:
             return self._descriptor
         self._packed_grad = grad
-        padding = 4 - self.ndim
-        shape = self.shape + (1,) * padding
-        strides = self.strides + (0,) * padding
-        flags = FLAG_READONLY if self.is_readonly else 0
-        address = 0 if grad is None else grad.ptr
-        grad_strides = (0,) * 4 if grad is None else grad.strides + (0,) * padding
-        packed = _DESCRIPTOR.pack(self.ptr, address, *shape, *strides, *grad_strides, self.ndim, flags)
+        address, grad_strides = (0, ()) if grad is None else (grad.ptr, grad.strides)
+        packed = _ADDRESSES.pack(self.ptr, address) + _packed_layout(
+            self.shape, self.strides, grad_strides, self.is_readonly
+        )
         self._descriptor = packed
         return packed
 
@@ -346,33 +358,45 @@ def fill_slots(
         made.size = math.prod(shape)
 
 
-def fill_slots_at(
-    made: ArrayCore,
-    address: int,
-    shape: tuple[int, ...],
-    strides: tuple[int, ...] | None,
-    element: ElementLayout,
-    device: Device,
-) -> None:
-    """Describe memory at an address, as `fill_slots` does for what NumPy sees."""
-    made.element = element
-    made.dtype = element.dtype
-    made.is_differentiable = element.is_differentiable
-    made.shape = shape
-    made.ndim = len(shape)
-    made.device = device
-    made.ptr = address
-    made.storage = made._grad = made._grad_source = made.link = None
-    made._parent = made._derive = made._descriptor = made._packed_grad = None
-    made.pinned = made.is_read = made.is_written = made._retain_grad = False
-    made.size = size = math.prod(shape)
-    natural = contiguous_strides(shape, element.size)
-    made.is_contiguous = is_contiguous = (
+class Geometry(NamedTuple):
+    """How elements lie in memory; all counts are of bytes."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    size: int
+    """Number of elements."""
+    is_contiguous: bool
+    low: int
+    """Where the elements begin, from the first one on."""
+    high: int
+    """Where they end."""
+
+
+@lru_cache(maxsize=1024)
+def geometry_of(shape: tuple[int, ...], strides: tuple[int, ...] | None, element_size: int) -> Geometry:
+    """Return the geometry of elements; without strides they are row-major without gaps."""
+    natural, size = contiguous_strides(shape, element_size), math.prod(shape)
+    is_contiguous = (
         strides is None
         or strides == natural
         or not size
         or all(extent == 1 or a == b for extent, a, b in zip(shape, strides, natural, strict=True))
     )
-    made.strides = natural if is_contiguous or strides is None else strides
-    low, high = (0, size * element.size) if is_contiguous else reach(shape, made.strides, element.size)
+    if is_contiguous or strides is None:
+        return Geometry(shape, natural, size, True, 0, size * element_size)
+    return Geometry(shape, strides, size, False, *reach(shape, strides, element_size))
+
+
+def fill_slots_at(made: ArrayCore, address: int, geometry: Geometry, element: ElementLayout, device: Device) -> None:
+    """Describe memory at an address, as `fill_slots` does for what NumPy sees."""
+    made.element = element
+    made.dtype = element.dtype
+    made.is_differentiable = element.is_differentiable
+    made.shape, made.strides, made.size, made.is_contiguous, low, high = geometry
+    made.ndim = len(made.shape)
+    made.device = device
+    made.ptr = address
     made.bounds = (address + low, address + high)
+    made.storage = made._grad = made._grad_source = made.link = None
+    made._parent = made._derive = made._descriptor = made._packed_grad = None
+    made.pinned = made.is_read = made.is_written = made._retain_grad = False

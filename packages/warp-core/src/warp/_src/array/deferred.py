@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from warp._src.array.array import array
 
@@ -10,14 +11,15 @@ from warp._src.array.array import array
 class ArrayDescriptor:
     """A foreign tensor, checked and ready to be an argument of a kernel; cheaper to make than an array."""
 
-    __slots__ = ("_array", "_make")
+    __slots__ = ("_arguments", "_array", "_make")
 
-    def __init__(self, make: Callable[[], array]) -> None:
+    def __init__(self, make: Callable[..., array], arguments: tuple[Any, ...]) -> None:
         self._make = make
+        self._arguments = arguments
         self._array: array | None = None
 
     def as_array(self) -> array:
         """Return the array, the same one every time."""
         if self._array is None:
-            self._array = self._make()
+            self._array = self._make(*self._arguments)
         return self._array

@@ -208,7 +208,7 @@ def quat_to_rpy(q: Quat[F]) -> Vec[Three, F]:
 def quat_twist(axis: Vec[Three, F], q: Quat[F]) -> Quat[F]:
     """Part of a rotation that turns about `axis`, of length 1; 0 for a half turn about a perpendicular axis.
 
-    Example: `twist = wp.quat_twist(wp.vec3(0.0, 0.0, 1.0), q)`.
+    Example: `turn = wp.quat_twist(wp.vec3(0.0, 0.0, 1.0), q)`.
     """
 
 

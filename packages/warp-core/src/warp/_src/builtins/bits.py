@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from functools import partial
 
 import numpy as np
 
@@ -18,121 +19,87 @@ from warp._src.types.scalars import bool_
 
 GROUP = "Operators"
 
+_integers = partial(builtin, adjoint=INTEGER, group=GROUP)
+_tests = partial(builtin, adjoint=BOOLEAN, group="Scalar math")
+_quotient = partial(builtin, "div_approx", group=GROUP, sampling=Sampling(ranges={"b": (0.5, 2.0)}))
+
 _AWAY_FROM_JUMPS = Sampling(
     ranges={"b": (0.5, 2.0)}, condition=lambda a, b: bool(np.all(np.abs(a / b - np.round(a / b)) > 0.05))
 )
 
 
-@builtin(
-    "bit_and",
-    cpp="wp::tensor_and({a}, {b})",
-    adjoint=INTEGER,
-    reference=operator.and_,
-    group=GROUP,
-)
+@_integers("bit_and", cpp="wp::tensor_and({a}, {b})", reference=operator.and_)
 def bit_and_tensors(a: Ten[X, I], b: Ten[X, I]) -> Ten[X, I]:
-    """And, bit by bit, of each pair of components."""
+    """And, bit by bit, of each pair of components.
+
+    Example: `wp.bit_and(wp.vec3i(1, 2, 3), wp.vec3i(0, 1, 2))` is [0, 0, 2].
+    """
 
 
-@builtin(
-    "bit_or",
-    cpp="wp::tensor_or({a}, {b})",
-    adjoint=INTEGER,
-    reference=operator.or_,
-    group=GROUP,
-)
+@_integers("bit_or", cpp="wp::tensor_or({a}, {b})", reference=operator.or_)
 def bit_or_tensors(a: Ten[X, I], b: Ten[X, I]) -> Ten[X, I]:
-    """Or, bit by bit, of each pair of components."""
+    """Or, bit by bit, of each pair of components.
+
+    Example: `wp.bit_or(wp.vec3i(1, 2, 3), wp.vec3i(0, 1, 2))` is [1, 3, 3].
+    """
 
 
-@builtin(
-    "bit_xor",
-    cpp="wp::tensor_xor({a}, {b})",
-    adjoint=INTEGER,
-    reference=operator.xor,
-    group=GROUP,
-)
+@_integers("bit_xor", cpp="wp::tensor_xor({a}, {b})", reference=operator.xor)
 def bit_xor_tensors(a: Ten[X, I], b: Ten[X, I]) -> Ten[X, I]:
-    """Exclusive or, bit by bit, of each pair of components."""
+    """Exclusive or, bit by bit, of each pair of components.
+
+    Example: `wp.bit_xor(wp.vec3i(1, 2, 3), wp.vec3i(0, 1, 2))` is [1, 3, 1].
+    """
 
 
-@builtin(
-    "invert",
-    cpp="wp::tensor_invert({a})",
-    adjoint=INTEGER,
-    reference=operator.invert,
-    group=GROUP,
-)
+@_integers("invert", cpp="wp::tensor_invert({a})", reference=operator.invert)
 def invert_tensor(a: Ten[X, I]) -> Ten[X, I]:
-    """Flip all bits of each component."""
+    """Flip all bits of each component.
+
+    Example: `wp.invert(wp.vec3i(1, 2, 3))` is [-2, -3, -4].
+    """
 
 
-@builtin(
-    "shl",
-    cpp="wp::tensor_shl({a}, {b})",
-    adjoint=INTEGER,
-    reference=componentwise(shift_left),
-    group=GROUP,
-    internal=True,
-)
+@_integers("shl", cpp="wp::tensor_shl({a}, {b})", reference=componentwise(shift_left), internal=True)
 def shl_tensors(a: Ten[X, I], b: Ten[X, I]) -> Ten[X, I]:
     """Shift each component left by the component of `b`."""
 
 
-@builtin(
-    "shr",
-    cpp="wp::tensor_shr({a}, {b})",
-    adjoint=INTEGER,
-    reference=componentwise(shift_right),
-    group=GROUP,
-    internal=True,
-)
+@_integers("shr", cpp="wp::tensor_shr({a}, {b})", reference=componentwise(shift_right), internal=True)
 def shr_tensors(a: Ten[X, I], b: Ten[X, I]) -> Ten[X, I]:
     """Shift each component right by the component of `b`."""
 
 
-@builtin(
-    "lshift",
-    cpp="wp::shl({a}, {b})",
-    adjoint=INTEGER,
-    reference=shift_left,
-    group=GROUP,
-)
+@_integers("lshift", cpp="wp::shl({a}, {b})", reference=shift_left)
 def lshift(a: I, b: I) -> I:
-    """Shift left; 0 if `b` is negative or not less than the width."""
+    """Shift left; 0 if `b` is negative or not less than the width.
+
+    Example: `wp.lshift(6, 3)` is 48.
+    """
 
 
-@builtin(
-    "lshift",
-    cpp="wp::tensor_shl({a}, {b})",
-    adjoint=INTEGER,
-    reference=componentwise(shift_left),
-    group=GROUP,
-)
+@_integers("lshift", cpp="wp::tensor_shl({a}, {b})", reference=componentwise(shift_left))
 def lshift_tensors(a: Ten[X, I], b: Ten[X, I]) -> Ten[X, I]:
-    """Shift each component left, by the component of `b`."""
+    """Shift each component left, by the component of `b`.
+
+    Example: `wp.lshift(wp.vec3i(1, 2, 3), wp.vec3i(0, 1, 2))` is [1, 4, 12].
+    """
 
 
-@builtin(
-    "rshift",
-    cpp="wp::shr({a}, {b})",
-    adjoint=INTEGER,
-    reference=shift_right,
-    group=GROUP,
-)
+@_integers("rshift", cpp="wp::shr({a}, {b})", reference=shift_right)
 def rshift(a: I, b: I) -> I:
-    """Shift right and fill with the sign; the sign alone if `b` is negative or not less than the width."""
+    """Shift right and fill with the sign; the sign alone if `b` is negative or not less than the width.
+
+    Example: `wp.rshift(-6, 1)` is -3.
+    """
 
 
-@builtin(
-    "rshift",
-    cpp="wp::tensor_shr({a}, {b})",
-    adjoint=INTEGER,
-    reference=componentwise(shift_right),
-    group=GROUP,
-)
+@_integers("rshift", cpp="wp::tensor_shr({a}, {b})", reference=componentwise(shift_right))
 def rshift_tensors(a: Ten[X, I], b: Ten[X, I]) -> Ten[X, I]:
-    """Shift each component right and fill with the sign, by the component of `b`."""
+    """Shift each component right and fill with the sign, by the component of `b`.
+
+    Example: `wp.rshift(wp.vec3i(1, 2, 3), wp.vec3i(0, 1, 2))` is [1, 1, 0].
+    """
 
 
 @builtin(
@@ -143,7 +110,10 @@ def rshift_tensors(a: Ten[X, I], b: Ten[X, I]) -> Ten[X, I]:
     group=GROUP,
 )
 def unot(a: B) -> bool_:
-    """Tell whether a bool is false, or an integer 0: `not a`."""
+    """Tell whether a bool is false, or an integer 0: `not a`.
+
+    Example: `wp.unot(True)` is False.
+    """
 
 
 @builtin(
@@ -155,7 +125,10 @@ def unot(a: B) -> bool_:
     sampling=_AWAY_FROM_JUMPS,
 )
 def mod_vectors(a: Vec[N, S], b: Vec[N, S]) -> Vec[N, S]:
-    """Remainder of each pair of components, with the sign of that of `a`."""
+    """Remainder of each pair of components, with the sign of that of `a`.
+
+    Example: `wp.mod(wp.vec3(5.0, 2.0, -3.0), wp.vec3(2.0, 1.0, 2.0))` is [1, 0, -1].
+    """
 
 
 @builtin(
@@ -170,76 +143,67 @@ def tensor_whole_quotients(a: Vec[N, F], b: Vec[N, F]) -> Vec[N, F]:
     """Minus the quotients rounded toward zero, the slopes of `mod`."""
 
 
-@builtin(
-    "isfinite",
-    cpp="wp::tensor_is_finite({a})",
-    adjoint=BOOLEAN,
-    reference=lambda a: np.isfinite(a).all(),
-    group="Scalar math",
-)
+@_tests("isfinite", cpp="wp::tensor_is_finite({a})", reference=lambda a: np.isfinite(a).all())
 def isfinite_tensor(a: Ten[X, S]) -> bool_:
-    """Tell whether all components are neither infinite nor nan."""
+    """Tell whether all components are neither infinite nor nan.
+
+    Example: `wp.isfinite(wp.vec3(1.0, 2.0, 3.0))` is True.
+    """
 
 
-@builtin(
-    "isnan",
-    cpp="wp::tensor_has_nan({a})",
-    adjoint=BOOLEAN,
-    reference=lambda a: np.isnan(a).any(),
-    group="Scalar math",
-)
+@_tests("isnan", cpp="wp::tensor_has_nan({a})", reference=lambda a: np.isnan(a).any())
 def isnan_tensor(a: Ten[X, S]) -> bool_:
-    """Tell whether any component is nan."""
+    """Tell whether any component is nan.
+
+    Example: `wp.isnan(wp.vec3(1.0, wp.nan, 3.0))` is True.
+    """
 
 
-@builtin(
-    "isinf",
-    cpp="wp::tensor_has_inf({a})",
-    adjoint=BOOLEAN,
-    reference=lambda a: np.isinf(a).any(),
-    group="Scalar math",
-)
+@_tests("isinf", cpp="wp::tensor_has_inf({a})", reference=lambda a: np.isinf(a).any())
 def isinf_tensor(a: Ten[X, S]) -> bool_:
-    """Tell whether any component is inf or -inf."""
+    """Tell whether any component is inf or -inf.
+
+    Example: `wp.isinf(wp.vec3(1.0, wp.inf, 3.0))` is True.
+    """
 
 
-@builtin(
-    "div_approx",
+@_quotient(
     cpp="wp::div({a}, {b})",
     adjoint={"a": lambda b, adj: adj / b, "b": lambda b, ret, adj: -(adj * ret / b)},
     reference=divide,
-    group=GROUP,
-    sampling=Sampling(ranges={"b": (0.5, 2.0)}),
 )
 def div_approx(a: F, b: F) -> F:
-    """Divide; where a device has a faster, less exact division it may be used."""
+    """Divide; where a device has a faster, less exact division it may be used.
+
+    Example: `wp.div_approx(0.5, 0.25)` is 2.
+    """
 
 
-@builtin(
-    "div_approx",
+@_quotient(
     cpp="wp::tensor_div({a}, {b})",
     adjoint={"a": lambda b, adj: adj / b, "b": lambda b, ret, adj: -(strong_dot(adj, ret) / b)},
     reference=componentwise(divide),
-    group=GROUP,
-    sampling=Sampling(ranges={"b": (0.5, 2.0)}),
 )
 def div_approx_tensor(a: Ten[X, F], b: F) -> Ten[X, F]:
-    """Divide each component by a scalar."""
+    """Divide each component by a scalar.
+
+    Example: `wp.div_approx(wp.vec3(1.0, 2.0, 3.0), 0.5)` is [2, 4, 6].
+    """
 
 
-@builtin(
-    "div_approx",
+@_quotient(
     cpp="wp::tensor_div_into<{X}>({a}, {b})",
     adjoint={
         "a": lambda b, adj: strong_dot(adj, f.div(b.constant(1.0), b)),
         "b": lambda b, ret, adj: -(strong(adj, ret) / b),
     },
     reference=componentwise(divide),
-    group=GROUP,
-    sampling=Sampling(ranges={"b": (0.5, 2.0)}),
 )
 def div_approx_into(a: F, b: Ten[X, F]) -> Ten[X, F]:
-    """Divide a scalar by each component."""
+    """Divide a scalar by each component.
+
+    Example: `wp.div_approx(0.5, wp.vec3(1.0, 2.0, 3.0))` is [0.5, 0.25, 0.166667].
+    """
 
 
 @builtin(
@@ -251,7 +215,10 @@ def div_approx_into(a: F, b: Ten[X, F]) -> Ten[X, F]:
     sampling=REGULAR,
 )
 def inverse_approx(a: Mat[L, L, F]) -> Mat[L, L, F]:
-    """Inverse of a matrix; where a device has a faster, less exact division it may be used."""
+    """Inverse of a matrix; where a device has a faster, less exact division it may be used.
+
+    Example: `wp.inverse_approx(wp.mat22(1.0, 2.0, 3.0, 4.0))` is [[-2, 1], [1.5, -0.5]].
+    """
 
 
 __all__ = ["GROUP"]

@@ -174,30 +174,35 @@ def builtin(
         hints = {name: _evaluate(text, stub.__globals__) for name, text in stub.__annotations__.items()}
         result = hints.pop("return", None)
         results = typing.get_args(result) if typing.get_origin(result) is tuple else (result,)
-        results = () if result is None else tuple(results)
-        record = Builtin(
-            name=name or stub.__name__,
-            parameters=hints,
-            results=(*results, *(hints[parameter] for parameter in updates)),
-            cpp=cpp,
-            adjoint=adjoint,
-            reference=reference,
-            group=group,
-            doc=inspect.getdoc(stub) or "",
-            has_effects=has_effects,
-            bounded=bounded,
-            internal=internal,
-            sampling=sampling or Sampling(),
-            updates=updates,
-            defaults=defaults or {},
+        return register(
+            Builtin(
+                name=name or stub.__name__,
+                parameters=hints,
+                results=(*(() if result is None else results), *(hints[parameter] for parameter in updates)),
+                cpp=cpp,
+                adjoint=adjoint,
+                reference=reference,
+                group=group,
+                doc=inspect.getdoc(stub) or "",
+                has_effects=has_effects,
+                bounded=bounded,
+                internal=internal,
+                sampling=sampling or Sampling(),
+                updates=updates,
+                defaults=defaults or {},
+            )
         )
-        unknown = set(adjoint) - set(hints) if isinstance(adjoint, Mapping) else set()
-        if unknown:
-            raise TypeError(f"builtin {record.name}: adjoint for unknown parameters {sorted(unknown)}")
-        REGISTRY.setdefault(record.name, []).append(record)
-        return record
 
     return declare
+
+
+def register(record: Builtin) -> Builtin:
+    """Add an overload class to the registry; TypeError for an adjoint of a parameter that it does not have."""
+    unknown = set(record.adjoint) - set(record.parameters) if isinstance(record.adjoint, Mapping) else set()
+    if unknown:
+        raise TypeError(f"builtin {record.name}: adjoint for unknown parameters {sorted(unknown)}")
+    REGISTRY.setdefault(record.name, []).append(record)
+    return record
 
 
 def _evaluate(text: str, namespace: dict[str, Any]) -> Any:

@@ -11,13 +11,15 @@ the vectors are not unique and the term is left out: functions of the values, an
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from warp._src.builtins import decomposition_reference as reference
-from warp._src.builtins.declare import AdjointRule, Sampling, builtin
-from warp._src.builtins.expression import f
+from warp._src.builtins.declare import AdjointRule, Builtin, Sampling, builtin, register
+from warp._src.builtins.expression import Expr, f
 from warp._src.builtins.patterns import F, L, Mat, Three, Two, Vec
 from warp._src.builtins.reference import Array
 from warp._src.builtins.rules import INTERNAL
@@ -48,19 +50,35 @@ def _has_distinct_eigenvalues(matrix: Array) -> bool:
 _REGULAR = Sampling(condition=lambda A, *rest: _has_distinct_values(A))
 _DISTINCT = Sampling(condition=lambda A, *rest: _has_distinct_eigenvalues(A))
 
-_SVD: dict[str, AdjointRule] = {
-    "A": lambda ret0, ret1, ret2, adj0, adj1, adj2: f.svd_adjoint(ret0, ret1, ret2, adj0, adj1, adj2)
-}
-_QR: dict[str, AdjointRule] = {"A": lambda ret0, ret1, adj0, adj1: f.qr_adjoint(ret0, ret1, adj0, adj1)}
-_EIG: dict[str, AdjointRule] = {"A": lambda ret0, ret1, adj0, adj1: f.eig_adjoint(ret0, ret1, adj0, adj1)}
+
+def _decomposition(
+    *outputs: str, adjoint: AdjointRule, reference: Callable[..., Any], sampling: Sampling = _REGULAR
+) -> Callable[[Callable[..., Any]], Builtin]:
+    """Declare a decomposition that gives its factors, and one that assigns them to variables named `outputs`."""
+
+    def declare(stub: Callable[..., Any]) -> Builtin:
+        name = stub.__name__
+        places = "".join(f", {{ret{number}}}" for number in range(len(outputs)))
+        options: dict[str, Any] = {"cpp": f"wp::{name}({{A}}{places})", "group": GROUP, "sampling": sampling}
+        record = builtin(reference=reference, adjoint={"A": adjoint}, **options)(stub)
+        zeros = {output: _ZERO[output] for output in outputs}
+        register(
+            replace(
+                record,
+                parameters={**record.parameters, **dict(zip(outputs, record.results, strict=True))},
+                adjoint={"A": adjoint, **zeros},
+                reference=lambda A, *_: reference(A),
+                doc=f"As `{name}(A)`, but assigns the variables {', '.join(outputs)}.\n\n"
+                f"Example: `wp.{name}(A, {', '.join(outputs)})`.",
+                updates=outputs,
+            )
+        )
+        return record
+
+    return declare
 
 
-def _ignoring(rules: dict[str, AdjointRule], *names: str) -> dict[str, AdjointRule]:
-    """Add rules for parameters that are only written to."""
-    zeros: dict[str, AdjointRule] = {name: _ZERO[name] for name in names}
-    return {**rules, **zeros}
-
-
+# What the variables held before does not matter.
 _ZERO: dict[str, AdjointRule] = {
     "U": lambda U: U.zero(),
     "sigma": lambda sigma: sigma.zero(),
@@ -71,19 +89,19 @@ _ZERO: dict[str, AdjointRule] = {
 }
 
 
-def _of_first(function: Any) -> Any:
-    """Make the reference of an overload that writes to its arguments after the first."""
-    return lambda A, *outputs: function(A)
+def _by_svd(ret0: Expr, ret1: Expr, ret2: Expr, adj0: Expr, adj1: Expr, adj2: Expr) -> Expr:
+    return f.svd_adjoint(ret0, ret1, ret2, adj0, adj1, adj2)
 
 
-@builtin(
-    "svd3",
-    cpp="wp::svd3({A}, {ret0}, {ret1}, {ret2})",
-    adjoint=_SVD,
-    reference=reference.svd3,
-    group=GROUP,
-    sampling=_REGULAR,
-)
+def _by_qr(ret0: Expr, ret1: Expr, adj0: Expr, adj1: Expr) -> Expr:
+    return f.qr_adjoint(ret0, ret1, adj0, adj1)
+
+
+def _by_eig(ret0: Expr, ret1: Expr, adj0: Expr, adj1: Expr) -> Expr:
+    return f.eig_adjoint(ret0, ret1, adj0, adj1)
+
+
+@_decomposition("U", "sigma", "V", adjoint=_by_svd, reference=reference.svd3)
 def svd3(A: Mat[Three, Three, F]) -> tuple[Mat[Three, Three, F], Vec[Three, F], Mat[Three, Three, F]]:
     """Singular values: A = U diag(sigma) V^T with rotations U and V; the last of sigma has the sign of the determinant.
 
@@ -91,30 +109,7 @@ def svd3(A: Mat[Three, Three, F]) -> tuple[Mat[Three, Three, F], Vec[Three, F], 
     """
 
 
-@builtin(
-    "svd3",
-    cpp="wp::svd3({A}, {ret0}, {ret1}, {ret2})",
-    adjoint=_ignoring(_SVD, "U", "sigma", "V"),
-    reference=_of_first(reference.svd3),
-    group=GROUP,
-    sampling=_REGULAR,
-    updates=("U", "sigma", "V"),
-)
-def svd3_into(A: Mat[Three, Three, F], U: Mat[Three, Three, F], sigma: Vec[Three, F], V: Mat[Three, Three, F]) -> None:
-    """As `svd3(A)`, but assigns the variables U, sigma and V.
-
-    Example: `wp.svd3(F, U, sigma, V)`.
-    """
-
-
-@builtin(
-    "svd2",
-    cpp="wp::svd2({A}, {ret0}, {ret1}, {ret2})",
-    adjoint=_SVD,
-    reference=reference.svd2,
-    group=GROUP,
-    sampling=_REGULAR,
-)
+@_decomposition("U", "sigma", "V", adjoint=_by_svd, reference=reference.svd2)
 def svd2(A: Mat[Two, Two, F]) -> tuple[Mat[Two, Two, F], Vec[Two, F], Mat[Two, Two, F]]:
     """Singular values: A = U diag(sigma) V^T with orthogonal U, a rotation V and sigma not negative.
 
@@ -122,30 +117,7 @@ def svd2(A: Mat[Two, Two, F]) -> tuple[Mat[Two, Two, F], Vec[Two, F], Mat[Two, T
     """
 
 
-@builtin(
-    "svd2",
-    cpp="wp::svd2({A}, {ret0}, {ret1}, {ret2})",
-    adjoint=_ignoring(_SVD, "U", "sigma", "V"),
-    reference=_of_first(reference.svd2),
-    group=GROUP,
-    sampling=_REGULAR,
-    updates=("U", "sigma", "V"),
-)
-def svd2_into(A: Mat[Two, Two, F], U: Mat[Two, Two, F], sigma: Vec[Two, F], V: Mat[Two, Two, F]) -> None:
-    """As `svd2(A)`, but assigns the variables U, sigma and V.
-
-    Example: `wp.svd2(F, U, sigma, V)`.
-    """
-
-
-@builtin(
-    "qr3",
-    cpp="wp::qr3({A}, {ret0}, {ret1})",
-    adjoint=_QR,
-    reference=reference.qr3,
-    group=GROUP,
-    sampling=_REGULAR,
-)
+@_decomposition("Q", "R", adjoint=_by_qr, reference=reference.qr3)
 def qr3(A: Mat[Three, Three, F]) -> tuple[Mat[Three, Three, F], Mat[Three, Three, F]]:
     """Factors A = Q R: Q is a rotation, R upper triangular, its first two diagonal elements not negative.
 
@@ -153,50 +125,11 @@ def qr3(A: Mat[Three, Three, F]) -> tuple[Mat[Three, Three, F], Mat[Three, Three
     """
 
 
-@builtin(
-    "qr3",
-    cpp="wp::qr3({A}, {ret0}, {ret1})",
-    adjoint=_ignoring(_QR, "Q", "R"),
-    reference=_of_first(reference.qr3),
-    group=GROUP,
-    sampling=_REGULAR,
-    updates=("Q", "R"),
-)
-def qr3_into(A: Mat[Three, Three, F], Q: Mat[Three, Three, F], R: Mat[Three, Three, F]) -> None:
-    """As `qr3(A)`, but assigns the variables Q and R.
-
-    Example: `wp.qr3(m, Q, R)`.
-    """
-
-
-@builtin(
-    "eig3",
-    cpp="wp::eig3({A}, {ret0}, {ret1})",
-    adjoint=_EIG,
-    reference=reference.eig3,
-    group=GROUP,
-    sampling=_DISTINCT,
-)
+@_decomposition("Q", "d", adjoint=_by_eig, reference=reference.eig3, sampling=_DISTINCT)
 def eig3(A: Mat[Three, Three, F]) -> tuple[Mat[Three, Three, F], Vec[Three, F]]:
     """Eigenvectors, the columns of the rotation Q, and eigenvalues d of the symmetric part of A: Q diag(d) Q^T.
 
     Example: `Q, d = wp.eig3(m)`.
-    """
-
-
-@builtin(
-    "eig3",
-    cpp="wp::eig3({A}, {ret0}, {ret1})",
-    adjoint=_ignoring(_EIG, "Q", "d"),
-    reference=_of_first(reference.eig3),
-    group=GROUP,
-    sampling=_DISTINCT,
-    updates=("Q", "d"),
-)
-def eig3_into(A: Mat[Three, Three, F], Q: Mat[Three, Three, F], d: Vec[Three, F]) -> None:
-    """As `eig3(A)`, but assigns the variables Q and d.
-
-    Example: `wp.eig3(m, Q, d)`.
     """
 
 

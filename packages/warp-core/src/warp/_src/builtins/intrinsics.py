@@ -10,7 +10,7 @@ import re
 import sys
 from typing import Any, TypeVar
 
-from warp._src.builtins.declare import REGISTRY, Builtin, NonDifferentiable, Sampling, builtin
+from warp._src.builtins.declare import Builtin, NonDifferentiable, Sampling, builtin, register
 from warp._src.builtins.patterns import A
 from warp._src.types.scalars import bool_
 from warp.errors import LaunchError
@@ -38,22 +38,23 @@ def _assert(condition: Any, line: int) -> None:
 
 
 def _declare_printf(count: int) -> Builtin:
-    record = Builtin(
-        name="printf",
-        parameters=dict(list(_ARGUMENTS.items())[:count]),
-        results=(),
-        cpp="",
-        adjoint=_EFFECT,
-        reference=_print,
-        group=GROUP,
-        doc="Print numbers in the format of C's printf, a literal. It has at most 32 arguments.",
-        has_effects=True,
-        bounded=True,
-        internal=False,
-        sampling=Sampling(),
+    return register(
+        Builtin(
+            name="printf",
+            parameters=dict(list(_ARGUMENTS.items())[:count]),
+            results=(),
+            cpp="",
+            adjoint=_EFFECT,
+            reference=_print,
+            group=GROUP,
+            doc="Print numbers in the format of C's printf, a literal. It has at most 32 arguments.\n\n"
+            'Example: `wp.printf("%d: %f\\n", i, x)`.',
+            has_effects=True,
+            bounded=True,
+            internal=False,
+            sampling=Sampling(),
+        )
     )
-    REGISTRY.setdefault(record.name, []).append(record)
-    return record
 
 
 for _count in range(MAX_PRINTED + 1):

@@ -34,7 +34,10 @@ def _sum_products(a: Array, b: Array) -> object:
     group=GROUP,
 )
 def dot_vectors(a: Vec[N, S], b: Vec[N, S]) -> S:
-    """Sum of the products of the components."""
+    """Sum of the products of the components.
+
+    Example: `wp.dot(wp.vec3(1.0, 2.0, 3.0), wp.vec3(0.0, 1.0, 0.5))` is 3.5.
+    """
 
 
 @builtin(
@@ -45,7 +48,10 @@ def dot_vectors(a: Vec[N, S], b: Vec[N, S]) -> S:
     group="Quaternion math",
 )
 def dot_quats(a: Quat[F], b: Quat[F]) -> F:
-    """Sum of the products of the components."""
+    """Sum of the products of the components.
+
+    Example: `wp.dot(wp.quat(0.0, 0.0, 0.6, 0.8), wp.quat(0.0, 0.6, 0.0, 0.8))` is 0.64.
+    """
 
 
 @builtin(
@@ -55,7 +61,10 @@ def dot_quats(a: Quat[F], b: Quat[F]) -> F:
     group=GROUP,
 )
 def ddot(a: Mat[R, C, S], b: Mat[R, C, S]) -> S:
-    """Sum of the products of the elements of two matrices."""
+    """Sum of the products of the elements of two matrices.
+
+    Example: `wp.ddot(wp.mat22(1.0, 2.0, 3.0, 4.0), wp.mat22(0.0, 1.0, 1.0, 2.0))` is 13.
+    """
 
 
 @builtin(
@@ -65,7 +74,10 @@ def ddot(a: Mat[R, C, S], b: Mat[R, C, S]) -> S:
     group=GROUP,
 )
 def cross(a: Vec[Three, S], b: Vec[Three, S]) -> Vec[Three, S]:
-    """Cross product."""
+    """Cross product.
+
+    Example: `wp.cross(wp.vec3(1.0, 2.0, 3.0), wp.vec3(0.0, 1.0, 0.5))` is [-2, -0.5, 1].
+    """
 
 
 @builtin(
@@ -77,7 +89,10 @@ def cross(a: Vec[Three, S], b: Vec[Three, S]) -> Vec[Three, S]:
     sampling=_NOT_NULL,
 )
 def length_vector(a: Vec[N, F]) -> F:
-    """Euclidean length; its derivative at 0 is taken as 0."""
+    """Euclidean length; its derivative at 0 is taken as 0.
+
+    Example: `wp.length(wp.vec3(1.0, 2.0, 3.0))` is 3.74166.
+    """
 
 
 @builtin(
@@ -89,7 +104,10 @@ def length_vector(a: Vec[N, F]) -> F:
     sampling=_NOT_NULL,
 )
 def length_quat(a: Quat[F]) -> F:
-    """Euclidean length of the four components; its derivative at 0 is taken as 0."""
+    """Euclidean length of the four components; its derivative at 0 is taken as 0.
+
+    Example: `wp.length(wp.quat(0.0, 0.0, 0.6, 0.8))` is 1.
+    """
 
 
 @builtin(
@@ -100,7 +118,10 @@ def length_quat(a: Quat[F]) -> F:
     group=GROUP,
 )
 def length_sq_vector(a: Vec[N, S]) -> S:
-    """Square of the length."""
+    """Square of the length.
+
+    Example: `wp.length_sq(wp.vec3(1.0, 2.0, 3.0))` is 14.
+    """
 
 
 @builtin(
@@ -111,7 +132,10 @@ def length_sq_vector(a: Vec[N, S]) -> S:
     group="Quaternion math",
 )
 def length_sq_quat(a: Quat[F]) -> F:
-    """Square of the length of the four components."""
+    """Square of the length of the four components.
+
+    Example: `wp.length_sq(wp.quat(0.0, 0.0, 0.6, 0.8))` is 1.
+    """
 
 
 @builtin(
@@ -124,7 +148,10 @@ def length_sq_quat(a: Quat[F]) -> F:
     sampling=_NOT_NULL,
 )
 def normalize_vector(a: Vec[N, F]) -> Vec[N, F]:
-    """Divide by the length; 0 stays 0, and its derivative is taken as 0."""
+    """Divide by the length; 0 stays 0, and its derivative is taken as 0.
+
+    Example: `wp.normalize(wp.vec3(1.0, 2.0, 3.0))` is [0.267261, 0.534522, 0.801784].
+    """
 
 
 @builtin(
@@ -137,7 +164,10 @@ def normalize_vector(a: Vec[N, F]) -> Vec[N, F]:
     sampling=_NOT_NULL,
 )
 def normalize_quat(a: Quat[F]) -> Quat[F]:
-    """Divide by the length; 0 stays 0, and its derivative is taken as 0."""
+    """Divide by the length; 0 stays 0, and its derivative is taken as 0.
+
+    Example: `wp.normalize(wp.quat(0.0, 0.0, 0.6, 0.8))` is [0, 0, 0.6, 0.8].
+    """
 
 
 @builtin(
@@ -149,7 +179,10 @@ def normalize_quat(a: Quat[F]) -> Quat[F]:
     sampling=_COMPONENTS_NOT_NULL,
 )
 def abs_vector(x: Vec[N, S]) -> Vec[N, S]:
-    """Absolute value of each component."""
+    """Absolute value of each component.
+
+    Example: `wp.abs(wp.vec3(-1.0, 2.0, -3.0))` is [1, 2, 3].
+    """
 
 
 @builtin(
@@ -162,7 +195,10 @@ def abs_vector(x: Vec[N, S]) -> Vec[N, S]:
     sampling=_COMPONENTS_NOT_NULL,
 )
 def sign_vector(x: Vec[N, S]) -> Vec[N, S]:
-    """Give -1 for each component below 0, 1 for the others."""
+    """Give -1 for each component below 0, 1 for the others.
+
+    Example: `wp.sign(wp.vec3(-1.0, 2.0, -3.0))` is [-1, 1, -1].
+    """
 
 
 @builtin(
@@ -173,7 +209,10 @@ def sign_vector(x: Vec[N, S]) -> Vec[N, S]:
     group=GROUP,
 )
 def cw_mul_vectors(a: Vec[N, S], b: Vec[N, S]) -> Vec[N, S]:
-    """Multiply component by component."""
+    """Multiply component by component.
+
+    Example: `wp.cw_mul(wp.vec3(1.0, 2.0, 3.0), wp.vec3(0.0, 1.0, 0.5))` is [0, 2, 1.5].
+    """
 
 
 @builtin(
@@ -184,7 +223,10 @@ def cw_mul_vectors(a: Vec[N, S], b: Vec[N, S]) -> Vec[N, S]:
     group=GROUP,
 )
 def cw_mul_matrices(a: Mat[R, C, S], b: Mat[R, C, S]) -> Mat[R, C, S]:
-    """Multiply element by element."""
+    """Multiply element by element.
+
+    Example: `wp.cw_mul(wp.mat22(1, 2, 3, 4), wp.mat22(0, 1, 1, 2))` is [[0, 2], [3, 8]].
+    """
 
 
 @builtin(
@@ -196,7 +238,10 @@ def cw_mul_matrices(a: Mat[R, C, S], b: Mat[R, C, S]) -> Mat[R, C, S]:
     sampling=Sampling(ranges={"b": (0.5, 2.0)}),
 )
 def cw_div_vectors(a: Vec[N, S], b: Vec[N, S]) -> Vec[N, S]:
-    """Divide component by component."""
+    """Divide component by component.
+
+    Example: `wp.cw_div(wp.vec3(1.0, 2.0, 3.0), wp.vec3(4.0, 1.0, 0.5))` is [0.25, 2, 6].
+    """
 
 
 @builtin(
@@ -208,7 +253,10 @@ def cw_div_vectors(a: Vec[N, S], b: Vec[N, S]) -> Vec[N, S]:
     sampling=Sampling(ranges={"b": (0.5, 2.0)}),
 )
 def cw_div_matrices(a: Mat[R, C, S], b: Mat[R, C, S]) -> Mat[R, C, S]:
-    """Divide element by element."""
+    """Divide element by element.
+
+    Example: `wp.cw_div(wp.mat22(1, 2, 3, 4), wp.mat22(0, 1, 1, 2))` is [[inf, 2], [3, 2]].
+    """
 
 
 @builtin(
@@ -223,7 +271,10 @@ def cw_div_matrices(a: Mat[R, C, S], b: Mat[R, C, S]) -> Mat[R, C, S]:
     group=GROUP,
 )
 def lerp_tensors(a: Ten[X, F], b: Ten[X, F], t: F) -> Ten[X, F]:
-    """Interpolate linearly: a * (1 - t) + b * t."""
+    """Interpolate linearly: a * (1 - t) + b * t.
+
+    Example: `wp.lerp(wp.vec3(1.0, 2.0, 3.0), wp.vec3(0.0, 1.0, 0.5), 0.5)` is [0.5, 1.5, 1.75].
+    """
 
 
 @builtin(
@@ -233,7 +284,10 @@ def lerp_tensors(a: Ten[X, F], b: Ten[X, F], t: F) -> Ten[X, F]:
     group=GROUP,
 )
 def outer(a: Vec[R, S], b: Vec[C, S]) -> Mat[R, C, S]:
-    """Matrix of the products of all pairs of components."""
+    """Matrix of the products of all pairs of components.
+
+    Example: `wp.outer(wp.vec2(1.0, 2.0), wp.vec2(0.5, 3.0))` is [[0.5, 3], [1, 6]].
+    """
 
 
 @builtin(
@@ -245,7 +299,10 @@ def outer(a: Vec[R, S], b: Vec[C, S]) -> Mat[R, C, S]:
     group=GROUP,
 )
 def skew(vec: Vec[Three, F]) -> Mat[Three, Three, F]:
-    """Make the matrix that a cross product with `v` multiplies by."""
+    """Make the matrix that a cross product with `v` multiplies by.
+
+    Example: `wp.skew(wp.vec3(1.0, 2.0, 3.0))` is [[0, -3, 2], [3, 0, -1], [-2, 1, 0]].
+    """
 
 
 @builtin(
@@ -255,7 +312,10 @@ def skew(vec: Vec[Three, F]) -> Mat[Three, Three, F]:
     group="Spatial math",
 )
 def spatial_top(svec: Vec[Six, F]) -> Vec[Three, F]:
-    """First three components of a spatial vector."""
+    """First three components of a spatial vector.
+
+    Example: `wp.spatial_top(wp.spatial_vector(1.0, 2.0, 3.0, 4.0, 5.0, 6.0))` is [1, 2, 3].
+    """
 
 
 @builtin(
@@ -265,7 +325,10 @@ def spatial_top(svec: Vec[Six, F]) -> Vec[Three, F]:
     group="Spatial math",
 )
 def spatial_bottom(svec: Vec[Six, F]) -> Vec[Three, F]:
-    """Last three components of a spatial vector."""
+    """Last three components of a spatial vector.
+
+    Example: `wp.spatial_bottom(wp.spatial_vector(1.0, 2.0, 3.0, 4.0, 5.0, 6.0))` is [4, 5, 6].
+    """
 
 
 @builtin(
@@ -275,7 +338,11 @@ def spatial_bottom(svec: Vec[Six, F]) -> Vec[Three, F]:
     group="Spatial math",
 )
 def spatial_dot(a: Vec[Six, F], b: Vec[Six, F]) -> F:
-    """Sum of the products of the components of two spatial vectors."""
+    """Sum of the products of the components of two spatial vectors.
+
+    Example: `wp.spatial_dot(wp.spatial_vector(1, 2, 3, 4, 5, 6), wp.spatial_vector(0, 1, 0, 1, 0, 2))` is
+    18.
+    """
 
 
 __all__ = ["GROUP"]

@@ -97,22 +97,34 @@ def logical_not(a: B) -> bool_:
 
 @builtin(cpp="{B}({a} & {b})", adjoint=INTEGER, reference=operator.and_, group=GROUP)
 def bit_and(a: B, b: B) -> B:
-    """And, bit by bit."""
+    """And, bit by bit.
+
+    Example: `wp.bit_and(True, False)` is False.
+    """
 
 
 @builtin(cpp="{B}({a} | {b})", adjoint=INTEGER, reference=operator.or_, group=GROUP)
 def bit_or(a: B, b: B) -> B:
-    """Or, bit by bit."""
+    """Or, bit by bit.
+
+    Example: `wp.bit_or(True, False)` is True.
+    """
 
 
 @builtin(cpp="{B}({a} ^ {b})", adjoint=INTEGER, reference=operator.xor, group=GROUP)
 def bit_xor(a: B, b: B) -> B:
-    """Exclusive or, bit by bit."""
+    """Exclusive or, bit by bit.
+
+    Example: `wp.bit_xor(True, False)` is True.
+    """
 
 
 @builtin(cpp="{I}(~{a})", adjoint=INTEGER, reference=operator.invert, group=GROUP)
 def invert(a: I) -> I:
-    """Flip all bits."""
+    """Flip all bits.
+
+    Example: `wp.invert(6)` is -7.
+    """
 
 
 @builtin(cpp="wp::shl({a}, {b})", adjoint=INTEGER, reference=shift_left, group=GROUP, internal=True)

@@ -70,7 +70,10 @@ def _diagonal(v: Array, shape: tuple[int, int]) -> Array:
     group=GROUP,
 )
 def transpose(a: Mat[R, C, S]) -> Mat[C, R, S]:
-    """Swap rows and columns."""
+    """Swap rows and columns.
+
+    Example: `wp.transpose(wp.mat22(1.0, 2.0, 3.0, 4.0))` is [[1, 3], [2, 4]].
+    """
 
 
 @builtin(
@@ -80,7 +83,10 @@ def transpose(a: Mat[R, C, S]) -> Mat[C, R, S]:
     group=GROUP,
 )
 def trace(a: Mat[N, N, S]) -> S:
-    """Sum of the diagonal."""
+    """Sum of the diagonal.
+
+    Example: `wp.trace(wp.mat22(1.0, 2.0, 3.0, 4.0))` is 5.
+    """
 
 
 @builtin(
@@ -90,7 +96,10 @@ def trace(a: Mat[N, N, S]) -> S:
     group=GROUP,
 )
 def diag(vec: Vec[N, S]) -> Mat[N, N, S]:
-    """Matrix with the given diagonal and 0 elsewhere."""
+    """Matrix with the given diagonal and 0 elsewhere.
+
+    Example: `wp.diag(wp.vec3(1.0, 2.0, 3.0))` is [[1, 0, 0], [0, 2, 0], [0, 0, 3]].
+    """
 
 
 @builtin(
@@ -100,7 +109,10 @@ def diag(vec: Vec[N, S]) -> Mat[N, N, S]:
     group=GROUP,
 )
 def get_diag(mat: Mat[N, N, S]) -> Vec[N, S]:
-    """Diagonal of a square matrix."""
+    """Diagonal of a square matrix.
+
+    Example: `wp.get_diag(wp.mat22(1.0, 2.0, 3.0, 4.0))` is [1, 4].
+    """
 
 
 @builtin(
@@ -110,7 +122,10 @@ def get_diag(mat: Mat[N, N, S]) -> Vec[N, S]:
     group=GROUP,
 )
 def determinant(a: Mat[L, L, F]) -> F:
-    """Determinant of a matrix of size 2, 3 or 4."""
+    """Determinant of a matrix of size 2, 3 or 4.
+
+    Example: `wp.determinant(wp.mat22(1.0, 2.0, 3.0, 4.0))` is -2.
+    """
 
 
 @builtin(
@@ -121,7 +136,10 @@ def determinant(a: Mat[L, L, F]) -> F:
     sampling=REGULAR,
 )
 def inverse(a: Mat[L, L, F]) -> Mat[L, L, F]:
-    """Inverse of a matrix of size 2, 3 or 4; 0 if the determinant is 0."""
+    """Inverse of a matrix of size 2, 3 or 4; 0 if the determinant is 0.
+
+    Example: `wp.inverse(wp.mat22(1.0, 2.0, 3.0, 4.0))` is [[-2, 1], [1.5, -0.5]].
+    """
 
 
 @builtin(cpp="wp::cofactor({m})", adjoint=INTERNAL, reference=cofactors, group=GROUP, internal=True)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from warp._src.builtins import noise_reference as reference
-from warp._src.builtins.declare import Sampling, builtin
+from warp._src.builtins.declare import AdjointRule, Builtin, Sampling, builtin
 from warp._src.builtins.expression import Expr, f
 from warp._src.builtins.patterns import D, Four, Six, Three, Two, Vec
 from warp._src.builtins.rules import INTERNAL, construct
@@ -30,19 +33,65 @@ def _slope(state: Any, x: Any, *period: Any) -> Any:
     return np.array(reference.slope(state, list(x), period or reference.NO_PERIOD))
 
 
-def _part(adjoints: Expr, like: Expr) -> Expr:
-    """Give the adjoint of the point from those of point, lacunarity and gain."""
-    return construct(like.value.type, *(adjoints[k] for k in range(like.value.type.length)))
-
-
-@builtin(
-    "noise",
-    cpp="wp::noise({state}, {x}, 0)",
-    adjoint={"x": lambda state, x, adj: adj * f.noise_slope(state, x)},
-    reference=_value,
-    group=GROUP,
-    sampling=_FEW,
+_values = partial(builtin, reference=_value, group=GROUP, sampling=_FEW)
+_slopes = partial(
+    builtin, "noise_slope", adjoint=INTERNAL, reference=_slope, group="Internal", sampling=_FEW, internal=True
 )
+
+
+def _rule(names: Sequence[str], rule: Callable[..., Expr]) -> AdjointRule:
+    """Make an adjoint rule of the parameters of these names, and of `adj`, from one that takes them in order."""
+
+    def named(*given: Expr) -> Expr:
+        return rule(*given)
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    named.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in (*names, "adj")])  # type: ignore[attr-defined]  # what rules are called by
+    return named
+
+
+def _along(point: str, *periods: str) -> dict[str, AdjointRule]:
+    """Give the rule of `noise` at a point: its slope."""
+    return {point: _rule(("state", point, *periods), lambda *given: given[-1] * f.noise_slope(*given[:-1]))}
+
+
+def _curl(point: str) -> Callable[[Callable[..., Any]], Builtin]:
+    """Declare `curlnoise` at a point; one function computes the adjoints of the point, of lacunarity and of gain."""
+    names = ("state", point, "octaves", "lacunarity", "gain")
+    size = len(point)
+
+    def part(*given: Expr) -> Expr:
+        adjoints = f.curlnoise_adjoint(*given)
+        return construct(given[1].value.type, *(adjoints[k] for k in range(size)))
+
+    return builtin(
+        "curlnoise",
+        cpp=f"wp::curlnoise({{state}}, {{{point}}}, {{octaves}}, {{lacunarity}}, {{gain}})",
+        adjoint={
+            point: _rule(names, part),
+            "lacunarity": _rule(names, lambda *given: f.curlnoise_adjoint(*given)[size]),
+            "gain": _rule(names, lambda *given: f.curlnoise_adjoint(*given)[size + 1]),
+        },
+        reference=reference.curlnoise,
+        group=GROUP,
+        sampling=_SMOOTH,
+        defaults={"octaves": 1, "lacunarity": 2.0, "gain": 0.5},
+    )
+
+
+def _curl_adjoint(point: str) -> Callable[[Callable[..., Any]], Builtin]:
+    return builtin(
+        "curlnoise_adjoint",
+        cpp=f"wp::curlnoise_adjoint({{state}}, {{{point}}}, {{octaves}}, {{lacunarity}}, {{gain}}, {{adj}})",
+        adjoint=INTERNAL,
+        reference=reference.curlnoise_adjoint,
+        group="Internal",
+        sampling=_SMOOTH,
+        internal=True,
+    )
+
+
+@_values("noise", cpp="wp::noise({state}, {x}, 0)", adjoint=_along("x"))
 def noise_one(state: uint32, x: D) -> D:
     """Gradient noise in one dimension, about 0; `state` chooses the function and is not changed.
 
@@ -50,14 +99,7 @@ def noise_one(state: uint32, x: D) -> D:
     """
 
 
-@builtin(
-    "noise",
-    cpp="wp::noise({state}, {xy})",
-    adjoint={"xy": lambda state, xy, adj: adj * f.noise_slope(state, xy)},
-    reference=_value,
-    group=GROUP,
-    sampling=_FEW,
-)
+@_values("noise", cpp="wp::noise({state}, {xy})", adjoint=_along("xy"))
 def noise_two(state: uint32, xy: Vec[Two, D]) -> D:
     """Gradient noise in two dimensions, about 0; `state` chooses the function and is not changed.
 
@@ -65,14 +107,7 @@ def noise_two(state: uint32, xy: Vec[Two, D]) -> D:
     """
 
 
-@builtin(
-    "noise",
-    cpp="wp::noise({state}, {xyz})",
-    adjoint={"xyz": lambda state, xyz, adj: adj * f.noise_slope(state, xyz)},
-    reference=_value,
-    group=GROUP,
-    sampling=_FEW,
-)
+@_values("noise", cpp="wp::noise({state}, {xyz})", adjoint=_along("xyz"))
 def noise_three(state: uint32, xyz: Vec[Three, D]) -> D:
     """Gradient noise in three dimensions, about 0; `state` chooses the function and is not changed.
 
@@ -80,14 +115,7 @@ def noise_three(state: uint32, xyz: Vec[Three, D]) -> D:
     """
 
 
-@builtin(
-    "noise",
-    cpp="wp::noise({state}, {xyzt})",
-    adjoint={"xyzt": lambda state, xyzt, adj: adj * f.noise_slope(state, xyzt)},
-    reference=_value,
-    group=GROUP,
-    sampling=_FEW,
-)
+@_values("noise", cpp="wp::noise({state}, {xyzt})", adjoint=_along("xyzt"))
 def noise_four(state: uint32, xyzt: Vec[Four, D]) -> D:
     """Gradient noise in four dimensions, about 0; `state` chooses the function and is not changed.
 
@@ -95,14 +123,7 @@ def noise_four(state: uint32, xyzt: Vec[Four, D]) -> D:
     """
 
 
-@builtin(
-    "pnoise",
-    cpp="wp::noise({state}, {x}, {px})",
-    adjoint={"x": lambda state, x, px, adj: adj * f.noise_slope(state, x, px)},
-    reference=_value,
-    group=GROUP,
-    sampling=_FEW,
-)
+@_values("pnoise", cpp="wp::noise({state}, {x}, {px})", adjoint=_along("x", "px"))
 def pnoise_one(state: uint32, x: D, px: int32) -> D:
     """Gradient noise in one dimension that repeats after `px` units; a period below 1 is none.
 
@@ -110,14 +131,7 @@ def pnoise_one(state: uint32, x: D, px: int32) -> D:
     """
 
 
-@builtin(
-    "pnoise",
-    cpp="wp::noise({state}, {xy}, {px}, {py})",
-    adjoint={"xy": lambda state, xy, px, py, adj: adj * f.noise_slope(state, xy, px, py)},
-    reference=_value,
-    group=GROUP,
-    sampling=_FEW,
-)
+@_values("pnoise", cpp="wp::noise({state}, {xy}, {px}, {py})", adjoint=_along("xy", "px", "py"))
 def pnoise_two(state: uint32, xy: Vec[Two, D], px: int32, py: int32) -> D:
     """Gradient noise in two dimensions that repeats after `px` and so on units; a period below 1 is none.
 
@@ -125,14 +139,7 @@ def pnoise_two(state: uint32, xy: Vec[Two, D], px: int32, py: int32) -> D:
     """
 
 
-@builtin(
-    "pnoise",
-    cpp="wp::noise({state}, {xyz}, {px}, {py}, {pz})",
-    adjoint={"xyz": lambda state, xyz, px, py, pz, adj: adj * f.noise_slope(state, xyz, px, py, pz)},
-    reference=_value,
-    group=GROUP,
-    sampling=_FEW,
-)
+@_values("pnoise", cpp="wp::noise({state}, {xyz}, {px}, {py}, {pz})", adjoint=_along("xyz", "px", "py", "pz"))
 def pnoise_three(state: uint32, xyz: Vec[Three, D], px: int32, py: int32, pz: int32) -> D:
     """Gradient noise in three dimensions that repeats after `px` and so on units; a period below 1 is none.
 
@@ -140,13 +147,8 @@ def pnoise_three(state: uint32, xyz: Vec[Three, D], px: int32, py: int32, pz: in
     """
 
 
-@builtin(
-    "pnoise",
-    cpp="wp::noise({state}, {xyzt}, {px}, {py}, {pz}, {pt})",
-    adjoint={"xyzt": lambda state, xyzt, px, py, pz, pt, adj: adj * f.noise_slope(state, xyzt, px, py, pz, pt)},
-    reference=_value,
-    group=GROUP,
-    sampling=_FEW,
+@_values(
+    "pnoise", cpp="wp::noise({state}, {xyzt}, {px}, {py}, {pz}, {pt})", adjoint=_along("xyzt", "px", "py", "pz", "pt")
 )
 def pnoise_four(state: uint32, xyzt: Vec[Four, D], px: int32, py: int32, pz: int32, pt: int32) -> D:
     """Gradient noise in four dimensions that repeats after `px` and so on units; a period below 1 is none.
@@ -155,129 +157,47 @@ def pnoise_four(state: uint32, xyzt: Vec[Four, D], px: int32, py: int32, pz: int
     """
 
 
-@builtin(
-    "noise_slope",
-    cpp="wp::noise_slope({state}, {x}, 0)",
-    adjoint=INTERNAL,
-    reference=_slope,
-    group="Internal",
-    sampling=_FEW,
-    internal=True,
-)
+@_slopes(cpp="wp::noise_slope({state}, {x}, 0)")
 def noise_slope_one(state: uint32, x: D) -> D:
     """Derivative of `noise`."""
 
 
-@builtin(
-    "noise_slope",
-    cpp="wp::noise_slope({state}, {x}, {px})",
-    adjoint=INTERNAL,
-    reference=_slope,
-    group="Internal",
-    sampling=_FEW,
-    internal=True,
-)
+@_slopes(cpp="wp::noise_slope({state}, {x}, {px})")
 def pnoise_slope_one(state: uint32, x: D, px: int32) -> D:
     """Derivative of `pnoise`."""
 
 
-@builtin(
-    "noise_slope",
-    cpp="wp::noise_slope({state}, {xy})",
-    adjoint=INTERNAL,
-    reference=_slope,
-    group="Internal",
-    sampling=_FEW,
-    internal=True,
-)
+@_slopes(cpp="wp::noise_slope({state}, {xy})")
 def noise_slope_two(state: uint32, xy: Vec[Two, D]) -> Vec[Two, D]:
     """Derivative of `noise`."""
 
 
-@builtin(
-    "noise_slope",
-    cpp="wp::noise_slope({state}, {xy}, {px}, {py})",
-    adjoint=INTERNAL,
-    reference=_slope,
-    group="Internal",
-    sampling=_FEW,
-    internal=True,
-)
+@_slopes(cpp="wp::noise_slope({state}, {xy}, {px}, {py})")
 def pnoise_slope_two(state: uint32, xy: Vec[Two, D], px: int32, py: int32) -> Vec[Two, D]:
     """Derivative of `pnoise`."""
 
 
-@builtin(
-    "noise_slope",
-    cpp="wp::noise_slope({state}, {xyz})",
-    adjoint=INTERNAL,
-    reference=_slope,
-    group="Internal",
-    sampling=_FEW,
-    internal=True,
-)
+@_slopes(cpp="wp::noise_slope({state}, {xyz})")
 def noise_slope_three(state: uint32, xyz: Vec[Three, D]) -> Vec[Three, D]:
     """Derivative of `noise`."""
 
 
-@builtin(
-    "noise_slope",
-    cpp="wp::noise_slope({state}, {xyz}, {px}, {py}, {pz})",
-    adjoint=INTERNAL,
-    reference=_slope,
-    group="Internal",
-    sampling=_FEW,
-    internal=True,
-)
+@_slopes(cpp="wp::noise_slope({state}, {xyz}, {px}, {py}, {pz})")
 def pnoise_slope_three(state: uint32, xyz: Vec[Three, D], px: int32, py: int32, pz: int32) -> Vec[Three, D]:
     """Derivative of `pnoise`."""
 
 
-@builtin(
-    "noise_slope",
-    cpp="wp::noise_slope({state}, {xyzt})",
-    adjoint=INTERNAL,
-    reference=_slope,
-    group="Internal",
-    sampling=_FEW,
-    internal=True,
-)
+@_slopes(cpp="wp::noise_slope({state}, {xyzt})")
 def noise_slope_four(state: uint32, xyzt: Vec[Four, D]) -> Vec[Four, D]:
     """Derivative of `noise`."""
 
 
-@builtin(
-    "noise_slope",
-    cpp="wp::noise_slope({state}, {xyzt}, {px}, {py}, {pz}, {pt})",
-    adjoint=INTERNAL,
-    reference=_slope,
-    group="Internal",
-    sampling=_FEW,
-    internal=True,
-)
+@_slopes(cpp="wp::noise_slope({state}, {xyzt}, {px}, {py}, {pz}, {pt})")
 def pnoise_slope_four(state: uint32, xyzt: Vec[Four, D], px: int32, py: int32, pz: int32, pt: int32) -> Vec[Four, D]:
     """Derivative of `pnoise`."""
 
 
-@builtin(
-    "curlnoise",
-    cpp="wp::curlnoise({state}, {xy}, {octaves}, {lacunarity}, {gain})",
-    adjoint={
-        "xy": lambda state, xy, octaves, lacunarity, gain, adj: _part(
-            f.curlnoise_adjoint(state, xy, octaves, lacunarity, gain, adj), xy
-        ),
-        "lacunarity": lambda state, xy, octaves, lacunarity, gain, adj: f.curlnoise_adjoint(
-            state, xy, octaves, lacunarity, gain, adj
-        )[2],
-        "gain": lambda state, xy, octaves, lacunarity, gain, adj: f.curlnoise_adjoint(
-            state, xy, octaves, lacunarity, gain, adj
-        )[3],
-    },
-    reference=reference.curlnoise,
-    group=GROUP,
-    sampling=_SMOOTH,
-    defaults={"octaves": 1, "lacunarity": 2.0, "gain": 0.5},
-)
+@_curl("xy")
 def curlnoise_two(state: uint32, xy: Vec[Two, D], octaves: uint32, lacunarity: D, gain: D) -> Vec[Two, D]:
     """Divergence-free field: octave i has frequency lacunarity**i and weight gain**i.
 
@@ -285,40 +205,14 @@ def curlnoise_two(state: uint32, xy: Vec[Two, D], octaves: uint32, lacunarity: D
     """
 
 
-@builtin(
-    "curlnoise_adjoint",
-    cpp="wp::curlnoise_adjoint({state}, {xy}, {octaves}, {lacunarity}, {gain}, {adj})",
-    adjoint=INTERNAL,
-    reference=reference.curlnoise_adjoint,
-    group="Internal",
-    sampling=_SMOOTH,
-    internal=True,
-)
+@_curl_adjoint("xy")
 def curlnoise_adjoint_two(
     state: uint32, xy: Vec[Two, D], octaves: uint32, lacunarity: D, gain: D, adj: Vec[Two, D]
 ) -> Vec[Four, D]:
     """Adjoints of the point, of lacunarity and of gain."""
 
 
-@builtin(
-    "curlnoise",
-    cpp="wp::curlnoise({state}, {xyz}, {octaves}, {lacunarity}, {gain})",
-    adjoint={
-        "xyz": lambda state, xyz, octaves, lacunarity, gain, adj: _part(
-            f.curlnoise_adjoint(state, xyz, octaves, lacunarity, gain, adj), xyz
-        ),
-        "lacunarity": lambda state, xyz, octaves, lacunarity, gain, adj: f.curlnoise_adjoint(
-            state, xyz, octaves, lacunarity, gain, adj
-        )[3],
-        "gain": lambda state, xyz, octaves, lacunarity, gain, adj: f.curlnoise_adjoint(
-            state, xyz, octaves, lacunarity, gain, adj
-        )[4],
-    },
-    reference=reference.curlnoise,
-    group=GROUP,
-    sampling=_SMOOTH,
-    defaults={"octaves": 1, "lacunarity": 2.0, "gain": 0.5},
-)
+@_curl("xyz")
 def curlnoise_three(state: uint32, xyz: Vec[Three, D], octaves: uint32, lacunarity: D, gain: D) -> Vec[Three, D]:
     """Divergence-free field: octave i has frequency lacunarity**i and weight gain**i.
 
@@ -326,40 +220,14 @@ def curlnoise_three(state: uint32, xyz: Vec[Three, D], octaves: uint32, lacunari
     """
 
 
-@builtin(
-    "curlnoise_adjoint",
-    cpp="wp::curlnoise_adjoint({state}, {xyz}, {octaves}, {lacunarity}, {gain}, {adj})",
-    adjoint=INTERNAL,
-    reference=reference.curlnoise_adjoint,
-    group="Internal",
-    sampling=_SMOOTH,
-    internal=True,
-)
+@_curl_adjoint("xyz")
 def curlnoise_adjoint_three(
     state: uint32, xyz: Vec[Three, D], octaves: uint32, lacunarity: D, gain: D, adj: Vec[Three, D]
 ) -> Vec[Five, D]:
     """Adjoints of the point, of lacunarity and of gain."""
 
 
-@builtin(
-    "curlnoise",
-    cpp="wp::curlnoise({state}, {xyzt}, {octaves}, {lacunarity}, {gain})",
-    adjoint={
-        "xyzt": lambda state, xyzt, octaves, lacunarity, gain, adj: _part(
-            f.curlnoise_adjoint(state, xyzt, octaves, lacunarity, gain, adj), xyzt
-        ),
-        "lacunarity": lambda state, xyzt, octaves, lacunarity, gain, adj: f.curlnoise_adjoint(
-            state, xyzt, octaves, lacunarity, gain, adj
-        )[4],
-        "gain": lambda state, xyzt, octaves, lacunarity, gain, adj: f.curlnoise_adjoint(
-            state, xyzt, octaves, lacunarity, gain, adj
-        )[5],
-    },
-    reference=reference.curlnoise,
-    group=GROUP,
-    sampling=_SMOOTH,
-    defaults={"octaves": 1, "lacunarity": 2.0, "gain": 0.5},
-)
+@_curl("xyzt")
 def curlnoise_four(state: uint32, xyzt: Vec[Four, D], octaves: uint32, lacunarity: D, gain: D) -> Vec[Three, D]:
     """Divergence-free field, in x, y and z for each t: octave i has frequency lacunarity**i and weight gain**i.
 
@@ -367,15 +235,7 @@ def curlnoise_four(state: uint32, xyzt: Vec[Four, D], octaves: uint32, lacunarit
     """
 
 
-@builtin(
-    "curlnoise_adjoint",
-    cpp="wp::curlnoise_adjoint({state}, {xyzt}, {octaves}, {lacunarity}, {gain}, {adj})",
-    adjoint=INTERNAL,
-    reference=reference.curlnoise_adjoint,
-    group="Internal",
-    sampling=_SMOOTH,
-    internal=True,
-)
+@_curl_adjoint("xyzt")
 def curlnoise_adjoint_four(
     state: uint32, xyzt: Vec[Four, D], octaves: uint32, lacunarity: D, gain: D, adj: Vec[Three, D]
 ) -> Vec[Six, D]:

@@ -60,7 +60,10 @@ def _quotient(a: int, b: int) -> int:
     group=GROUP,
 )
 def add(a: S, b: S) -> S:
-    """Add; integers wrap around."""
+    """Add; integers wrap around.
+
+    Example: `wp.add(0.5, 0.25)` is 0.75.
+    """
 
 
 @builtin(
@@ -70,7 +73,10 @@ def add(a: S, b: S) -> S:
     group=GROUP,
 )
 def sub(a: S, b: S) -> S:
-    """Subtract; integers wrap around."""
+    """Subtract; integers wrap around.
+
+    Example: `wp.sub(0.5, 0.25)` is 0.25.
+    """
 
 
 @builtin(
@@ -80,7 +86,10 @@ def sub(a: S, b: S) -> S:
     group=GROUP,
 )
 def mul(a: S, b: S) -> S:
-    """Multiply; integers wrap around."""
+    """Multiply; integers wrap around.
+
+    Example: `wp.mul(0.5, 0.25)` is 0.125.
+    """
 
 
 @builtin(
@@ -91,7 +100,10 @@ def mul(a: S, b: S) -> S:
     sampling=Sampling(ranges={"b": (0.5, 2.0)}),
 )
 def div(a: S, b: S) -> S:
-    """Divide; integers toward zero, and an integer divided by zero gives 0."""
+    """Divide; integers toward zero, and an integer divided by zero gives 0.
+
+    Example: `wp.div(7.5, 2.0)` is 3.75.
+    """
 
 
 @builtin(
@@ -102,7 +114,10 @@ def div(a: S, b: S) -> S:
     sampling=Sampling(condition=lambda a, b: abs(a / b - round(a / b)) > 0.01),
 )
 def floordiv(a: S, b: S) -> S:
-    """Divide and round down; an integer divided by zero gives 0."""
+    """Divide and round down; an integer divided by zero gives 0.
+
+    Example: `wp.floordiv(7.5, 2.0)` is 3.
+    """
 
 
 @builtin(
@@ -113,7 +128,10 @@ def floordiv(a: S, b: S) -> S:
     sampling=Sampling(condition=lambda a, b: abs(b) > 0.1 and abs(a / b - round(a / b)) > 0.01),
 )
 def mod(a: S, b: S) -> S:
-    """Remainder of the division toward zero; it has the sign of `a`. An integer modulo 0 gives 0."""
+    """Remainder of the division toward zero; it has the sign of `a`. An integer modulo 0 gives 0.
+
+    Example: `wp.mod(7.5, 2.0)` is 1.5.
+    """
 
 
 @builtin(
@@ -128,7 +146,10 @@ def mod(a: S, b: S) -> S:
     sampling=Sampling(ranges={"x": (0.2, 2.0)}),
 )
 def pow_float(x: F, y: F) -> F:
-    """Raise `x` to the power `y`."""
+    """Raise `x` to the power `y`.
+
+    Example: `wp.pow(2.0, 3.0)` is 8.
+    """
 
 
 @builtin(
@@ -139,7 +160,10 @@ def pow_float(x: F, y: F) -> F:
     group="Scalar math",
 )
 def pow_int(x: I, y: I) -> I:
-    """Raise an integer to an integer power; the result wraps around, a negative power is 1 / x**-y."""
+    """Raise an integer to an integer power; the result wraps around, a negative power is 1 / x**-y.
+
+    Example: `wp.pow(6, 3)` is 216.
+    """
 
 
 @builtin(
@@ -149,7 +173,10 @@ def pow_int(x: I, y: I) -> I:
     group=GROUP,
 )
 def neg(x: S) -> S:
-    """Negate; integers wrap around."""
+    """Negate; integers wrap around.
+
+    Example: `wp.neg(0.5)` is -0.5.
+    """
 
 
 @builtin(
@@ -159,7 +186,10 @@ def neg(x: S) -> S:
     group=GROUP,
 )
 def pos(x: S) -> S:
-    """Give the number itself."""
+    """Give the number itself.
+
+    Example: `wp.pos(0.5)` is 0.5.
+    """
 
 
 @builtin(
@@ -169,7 +199,10 @@ def pos(x: S) -> S:
     group="Scalar math",
 )
 def radians(x: F) -> F:
-    """Convert degrees to radians."""
+    """Convert degrees to radians.
+
+    Example: `wp.radians(180.0)` is 3.14159.
+    """
 
 
 @builtin(
@@ -179,7 +212,10 @@ def radians(x: F) -> F:
     group="Scalar math",
 )
 def degrees(x: F) -> F:
-    """Convert radians to degrees."""
+    """Convert radians to degrees.
+
+    Example: `wp.degrees(1.0)` is 57.2958.
+    """
 
 
 __all__ = ["GROUP", "divide", "floor_divide", "modulo", "power"]

@@ -6,8 +6,11 @@ assign the new state to it. Equal seeds and offsets give equal numbers on every 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from warp._src.builtins import random_reference as reference
-from warp._src.builtins.declare import NonDifferentiable, Sampling, builtin
+from warp._src.builtins.declare import Builtin, NonDifferentiable, Sampling, builtin
 from warp._src.builtins.patterns import Three, Two, Vec
 from warp._src.builtins.random_reference import drawn
 from warp._src.types.scalars import float32, int32, uint32
@@ -16,7 +19,22 @@ GROUP = "Random"
 
 _RANDOM = NonDifferentiable("random numbers do not depend on anything continuously")
 _SEED = NonDifferentiable("a state is an integer")
-_ADVANCES = ("state",)
+
+
+def _draw(
+    name: str, call: str, draw: Callable[..., Any], sampling: Sampling | None = None
+) -> Callable[[Callable[..., Any]], Builtin]:
+    """Declare a builtin that draws: C++ that advances the state {ret1}, and the same on `Draws`."""
+    return builtin(
+        name,
+        cpp=f"{{ret1}} = {{state}}; {{ret0}} = {call}",
+        adjoint=_RANDOM,
+        reference=drawn(draw),
+        group=GROUP,
+        bounded=True,
+        updates=("state",),
+        sampling=sampling,
+    )
 
 
 @builtin("rand_init", cpp="wp::rand_init({seed})", adjoint=_SEED, reference=reference.seeded, group=GROUP, bounded=True)
@@ -42,15 +60,7 @@ def rand_init_offset(seed: int32, offset: int32) -> uint32:
     """
 
 
-@builtin(
-    "randi",
-    cpp="{ret1} = {state}; {ret0} = (wp::int32)wp::draw({ret1})",
-    adjoint=_RANDOM,
-    reference=drawn(reference.integer),
-    group=GROUP,
-    bounded=True,
-    updates=_ADVANCES,
-)
+@_draw("randi", "(wp::int32)wp::draw({ret1})", reference.integer)
 def randi(state: uint32) -> int32:
     """Draw an integer from all of int32, each equally likely.
 
@@ -58,15 +68,7 @@ def randi(state: uint32) -> int32:
     """
 
 
-@builtin(
-    "randi",
-    cpp="{ret1} = {state}; {ret0} = wp::draw_int({ret1}, {low}, {high})",
-    adjoint=_RANDOM,
-    reference=drawn(reference.integer_between),
-    group=GROUP,
-    bounded=True,
-    updates=_ADVANCES,
-)
+@_draw("randi", "wp::draw_int({ret1}, {low}, {high})", reference.integer_between)
 def randi_between(state: uint32, low: int32, high: int32) -> int32:
     """Draw an integer from [low, high); `low` if that is empty.
 
@@ -74,15 +76,7 @@ def randi_between(state: uint32, low: int32, high: int32) -> int32:
     """
 
 
-@builtin(
-    "randu",
-    cpp="{ret1} = {state}; {ret0} = wp::draw({ret1})",
-    adjoint=_RANDOM,
-    reference=drawn(lambda draws: draws.bits()),
-    group=GROUP,
-    bounded=True,
-    updates=_ADVANCES,
-)
+@_draw("randu", "wp::draw({ret1})", lambda draws: draws.bits())
 def randu(state: uint32) -> uint32:
     """Draw an integer from all of uint32, each equally likely.
 
@@ -90,15 +84,7 @@ def randu(state: uint32) -> uint32:
     """
 
 
-@builtin(
-    "randu",
-    cpp="{ret1} = {state}; {ret0} = wp::draw_uint({ret1}, {low}, {high})",
-    adjoint=_RANDOM,
-    reference=drawn(reference.integer_between),
-    group=GROUP,
-    bounded=True,
-    updates=_ADVANCES,
-)
+@_draw("randu", "wp::draw_uint({ret1}, {low}, {high})", reference.integer_between)
 def randu_between(state: uint32, low: uint32, high: uint32) -> uint32:
     """Draw an integer from [low, high); `low` if that is empty.
 
@@ -106,15 +92,7 @@ def randu_between(state: uint32, low: uint32, high: uint32) -> uint32:
     """
 
 
-@builtin(
-    "randf",
-    cpp="{ret1} = {state}; {ret0} = wp::draw_float({ret1})",
-    adjoint=_RANDOM,
-    reference=drawn(lambda draws: draws.unit()),
-    group=GROUP,
-    bounded=True,
-    updates=_ADVANCES,
-)
+@_draw("randf", "wp::draw_float({ret1})", lambda draws: draws.unit())
 def randf(state: uint32) -> float32:
     """Draw a float from [0, 1), a multiple of 2^-24.
 
@@ -122,15 +100,7 @@ def randf(state: uint32) -> float32:
     """
 
 
-@builtin(
-    "randf",
-    cpp="{ret1} = {state}; {ret0} = wp::draw_float({ret1}, {low}, {high})",
-    adjoint=_RANDOM,
-    reference=drawn(reference.between),
-    group=GROUP,
-    bounded=True,
-    updates=_ADVANCES,
-)
+@_draw("randf", "wp::draw_float({ret1}, {low}, {high})", reference.between)
 def randf_between(state: uint32, low: float32, high: float32) -> float32:
     """Draw a float from `low` to `high`: (high - low) * randf(state) + low.
 
@@ -138,15 +108,7 @@ def randf_between(state: uint32, low: float32, high: float32) -> float32:
     """
 
 
-@builtin(
-    "randn",
-    cpp="{ret1} = {state}; {ret0} = wp::draw_normal({ret1})",
-    adjoint=_RANDOM,
-    reference=drawn(reference.normal),
-    group=GROUP,
-    bounded=True,
-    updates=_ADVANCES,
-)
+@_draw("randn", "wp::draw_normal({ret1})", reference.normal)
 def randn(state: uint32) -> float32:
     """Draw from the normal distribution of mean 0 and variance 1 (Box and Muller; two draws).
 
@@ -154,15 +116,7 @@ def randn(state: uint32) -> float32:
     """
 
 
-@builtin(
-    "sample_triangle",
-    cpp="{ret1} = {state}; {ret0} = wp::draw_triangle({ret1})",
-    adjoint=_RANDOM,
-    reference=drawn(reference.triangle),
-    group=GROUP,
-    bounded=True,
-    updates=_ADVANCES,
-)
+@_draw("sample_triangle", "wp::draw_triangle({ret1})", reference.triangle)
 def sample_triangle(state: uint32) -> Vec[Two, float32]:
     """Draw a point of a triangle uniformly, as barycentric coordinates (u, v); the third is 1 - u - v.
 
@@ -170,15 +124,7 @@ def sample_triangle(state: uint32) -> Vec[Two, float32]:
     """
 
 
-@builtin(
-    "sample_unit_ring",
-    cpp="{ret1} = {state}; {ret0} = wp::draw_ring({ret1})",
-    adjoint=_RANDOM,
-    reference=drawn(reference.ring),
-    group=GROUP,
-    bounded=True,
-    updates=_ADVANCES,
-)
+@_draw("sample_unit_ring", "wp::draw_ring({ret1})", reference.ring)
 def sample_unit_ring(state: uint32) -> Vec[Two, float32]:
     """Draw a point of the unit circle uniformly.
 
@@ -186,31 +132,15 @@ def sample_unit_ring(state: uint32) -> Vec[Two, float32]:
     """
 
 
-@builtin(
-    "sample_unit_disk",
-    cpp="{ret1} = {state}; {ret0} = wp::draw_disk({ret1})",
-    adjoint=_RANDOM,
-    reference=drawn(reference.disk),
-    group=GROUP,
-    bounded=True,
-    updates=_ADVANCES,
-)
+@_draw("sample_unit_disk", "wp::draw_disk({ret1})", reference.disk)
 def sample_unit_disk(state: uint32) -> Vec[Two, float32]:
     """Draw a point inside the unit circle uniformly.
 
-    Example: `p = radius * wp.sample_unit_disk(rng)`.
+    Example: `place = radius * wp.sample_unit_disk(rng)`.
     """
 
 
-@builtin(
-    "sample_unit_sphere_surface",
-    cpp="{ret1} = {state}; {ret0} = wp::draw_sphere_surface({ret1})",
-    adjoint=_RANDOM,
-    reference=drawn(reference.sphere_surface),
-    group=GROUP,
-    bounded=True,
-    updates=_ADVANCES,
-)
+@_draw("sample_unit_sphere_surface", "wp::draw_sphere_surface({ret1})", reference.sphere_surface)
 def sample_unit_sphere_surface(state: uint32) -> Vec[Three, float32]:
     """Draw a point of the unit sphere's surface uniformly.
 
@@ -218,15 +148,7 @@ def sample_unit_sphere_surface(state: uint32) -> Vec[Three, float32]:
     """
 
 
-@builtin(
-    "sample_unit_sphere",
-    cpp="{ret1} = {state}; {ret0} = wp::draw_sphere({ret1})",
-    adjoint=_RANDOM,
-    reference=drawn(reference.sphere),
-    group=GROUP,
-    bounded=True,
-    updates=_ADVANCES,
-)
+@_draw("sample_unit_sphere", "wp::draw_sphere({ret1})", reference.sphere)
 def sample_unit_sphere(state: uint32) -> Vec[Three, float32]:
     """Draw a point inside the unit sphere uniformly.
 
@@ -234,15 +156,7 @@ def sample_unit_sphere(state: uint32) -> Vec[Three, float32]:
     """
 
 
-@builtin(
-    "sample_unit_hemisphere_surface",
-    cpp="{ret1} = {state}; {ret0} = wp::draw_hemisphere_surface({ret1})",
-    adjoint=_RANDOM,
-    reference=drawn(reference.hemisphere_surface),
-    group=GROUP,
-    bounded=True,
-    updates=_ADVANCES,
-)
+@_draw("sample_unit_hemisphere_surface", "wp::draw_hemisphere_surface({ret1})", reference.hemisphere_surface)
 def sample_unit_hemisphere_surface(state: uint32) -> Vec[Three, float32]:
     """Draw a point of the unit sphere's surface with z >= 0 uniformly.
 
@@ -250,15 +164,7 @@ def sample_unit_hemisphere_surface(state: uint32) -> Vec[Three, float32]:
     """
 
 
-@builtin(
-    "sample_unit_hemisphere",
-    cpp="{ret1} = {state}; {ret0} = wp::draw_hemisphere({ret1})",
-    adjoint=_RANDOM,
-    reference=drawn(reference.hemisphere),
-    group=GROUP,
-    bounded=True,
-    updates=_ADVANCES,
-)
+@_draw("sample_unit_hemisphere", "wp::draw_hemisphere({ret1})", reference.hemisphere)
 def sample_unit_hemisphere(state: uint32) -> Vec[Three, float32]:
     """Draw a point inside the half of the unit sphere with z >= 0 uniformly.
 
@@ -266,31 +172,15 @@ def sample_unit_hemisphere(state: uint32) -> Vec[Three, float32]:
     """
 
 
-@builtin(
-    "sample_unit_square",
-    cpp="{ret1} = {state}; {ret0} = wp::draw_square({ret1})",
-    adjoint=_RANDOM,
-    reference=drawn(reference.square),
-    group=GROUP,
-    bounded=True,
-    updates=_ADVANCES,
-)
+@_draw("sample_unit_square", "wp::draw_square({ret1})", reference.square)
 def sample_unit_square(state: uint32) -> Vec[Two, float32]:
     """Draw a point of the square [-0.5, 0.5)^2 uniformly.
 
-    Example: `p = wp.sample_unit_square(rng)`.
+    Example: `place = wp.sample_unit_square(rng)`.
     """
 
 
-@builtin(
-    "sample_unit_cube",
-    cpp="{ret1} = {state}; {ret0} = wp::draw_cube({ret1})",
-    adjoint=_RANDOM,
-    reference=drawn(reference.cube),
-    group=GROUP,
-    bounded=True,
-    updates=_ADVANCES,
-)
+@_draw("sample_unit_cube", "wp::draw_cube({ret1})", reference.cube)
 def sample_unit_cube(state: uint32) -> Vec[Three, float32]:
     """Draw a point of the cube [-0.5, 0.5)^3 uniformly.
 
@@ -298,16 +188,7 @@ def sample_unit_cube(state: uint32) -> Vec[Three, float32]:
     """
 
 
-@builtin(
-    "poisson",
-    cpp="{ret1} = {state}; {ret0} = wp::draw_poisson({ret1}, {lam})",
-    adjoint=_RANDOM,
-    reference=drawn(reference.poisson),
-    group=GROUP,
-    bounded=True,
-    updates=_ADVANCES,
-    sampling=Sampling(ranges={"lam": (0.0, 40.0)}),
-)
+@_draw("poisson", "wp::draw_poisson({ret1}, {lam})", reference.poisson, Sampling(ranges={"lam": (0.0, 40.0)}))
 def poisson(state: uint32, lam: float32) -> uint32:
     """Draw from the Poisson distribution of mean `lam`; 0, without a draw, unless lam > 0.
 

@@ -128,7 +128,10 @@ def _slerp_by_t(a: Expr, b: Expr, t: Expr, adj: Expr) -> Expr:
     bounded=True,
 )
 def quat_identity() -> Quat[float32]:
-    """Quaternion of no rotation, (0, 0, 0, 1)."""
+    """Quaternion of no rotation, (0, 0, 0, 1).
+
+    Example: `wp.quat_identity()` is [0, 0, 0, 1].
+    """
 
 
 @builtin(
@@ -141,7 +144,10 @@ def quat_identity() -> Quat[float32]:
     group=GROUP,
 )
 def quat_from_axis_angle(axis: Vec[Three, F], angle: F) -> Quat[F]:
-    """Rotation about an axis of length 1 by an angle in radians."""
+    """Rotation about an axis of length 1 by an angle in radians.
+
+    Example: `wp.quat_from_axis_angle(wp.vec3(0.0, 0.0, 1.0), 0.5)` is [0, 0, 0.247404, 0.968912].
+    """
 
 
 @builtin(
@@ -155,7 +161,10 @@ def quat_from_axis_angle(axis: Vec[Three, F], angle: F) -> Quat[F]:
     group="Operators",
 )
 def mul_quats(a: Quat[F], b: Quat[F]) -> Quat[F]:
-    """Multiply two quaternions: the rotation by `b`, then the one by `a`."""
+    """Multiply two quaternions: the rotation by `b`, then the one by `a`.
+
+    Example: `wp.mul(wp.quat(0, 0, 0.6, 0.8), wp.quat(0, 0.6, 0, 0.8))` is [-0.36, 0.48, 0.48, 0.64].
+    """
 
 
 @builtin(
@@ -168,7 +177,10 @@ def mul_quats(a: Quat[F], b: Quat[F]) -> Quat[F]:
     group=GROUP,
 )
 def quat_rotate(quat: Quat[F], vec: Vec[Three, F]) -> Vec[Three, F]:
-    """Rotate a vector by a quaternion of length 1."""
+    """Rotate a vector by a quaternion of length 1.
+
+    Example: `wp.quat_rotate(wp.quat(0, 0, 0.6, 0.8), wp.vec3(1, 2, 3))` is [-1.64, 1.52, 3].
+    """
 
 
 @builtin(
@@ -181,7 +193,10 @@ def quat_rotate(quat: Quat[F], vec: Vec[Three, F]) -> Vec[Three, F]:
     group=GROUP,
 )
 def quat_rotate_inv(quat: Quat[F], vec: Vec[Three, F]) -> Vec[Three, F]:
-    """Rotate a vector back by a quaternion of length 1."""
+    """Rotate a vector back by a quaternion of length 1.
+
+    Example: `wp.quat_rotate_inv(wp.quat(0, 0, 0.6, 0.8), wp.vec3(1, 2, 3))` is [2.2, -0.4, 3].
+    """
 
 
 @builtin(
@@ -191,7 +206,10 @@ def quat_rotate_inv(quat: Quat[F], vec: Vec[Three, F]) -> Vec[Three, F]:
     group=GROUP,
 )
 def quat_inverse(quat: Quat[F]) -> Quat[F]:
-    """Conjugate of a quaternion: the inverse rotation if its length is 1."""
+    """Conjugate of a quaternion: the inverse rotation if its length is 1.
+
+    Example: `wp.quat_inverse(wp.quat(0.0, 0.0, 0.6, 0.8))` is [0, 0, -0.6, 0.8].
+    """
 
 
 @builtin(
@@ -201,7 +219,10 @@ def quat_inverse(quat: Quat[F]) -> Quat[F]:
     group=GROUP,
 )
 def quat_to_matrix(quat: Quat[F]) -> Mat[Three, Three, F]:
-    """Rotation matrix of a quaternion of length 1."""
+    """Rotation matrix of a quaternion of length 1.
+
+    Example: `wp.quat_to_matrix(wp.quat(0, 0, 0.6, 0.8))` is [[0.28, -0.96, 0], [0.96, 0.28, 0], [0, 0, 1]].
+    """
 
 
 @builtin(
@@ -212,7 +233,11 @@ def quat_to_matrix(quat: Quat[F]) -> Mat[Three, Three, F]:
     sampling=_ROTATIONS,
 )
 def quat_from_matrix(mat: Mat[Three, Three, F]) -> Quat[F]:
-    """Quaternion of length 1 of a rotation matrix."""
+    """Quaternion of length 1 of a rotation matrix.
+
+    Example: `wp.quat_from_matrix(wp.mat33(0.0, -1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0))` is
+    [0, 0, 0.707107, 0.707107].
+    """
 
 
 @builtin(
@@ -227,7 +252,10 @@ def quat_from_matrix(mat: Mat[Three, Three, F]) -> Quat[F]:
     bounded=True,
 )
 def quat_rpy(roll: F, pitch: F, yaw: F) -> Quat[F]:
-    """Rotation by roll about x, then pitch about y, then yaw about z, in radians."""
+    """Rotation by roll about x, then pitch about y, then yaw about z, in radians.
+
+    Example: `wp.quat_rpy(0.5, 0.25, 0.75)` is [0.18417, 0.202315, 0.323416, 0.905844].
+    """
 
 
 @builtin(
@@ -238,7 +266,11 @@ def quat_rpy(roll: F, pitch: F, yaw: F) -> Quat[F]:
     sampling=_SLERP_SAMPLES,
 )
 def quat_slerp(a: Quat[F], b: Quat[F], t: F) -> Quat[F]:
-    """Turn from `a` (t = 0) to `b` (t = 1) at constant speed, the shorter way round."""
+    """Turn from `a` (t = 0) to `b` (t = 1) at constant speed, the shorter way round.
+
+    Example: `wp.quat_slerp(wp.quat(0.0, 0.0, 0.6, 0.8), wp.quat(0.0, 0.6, 0.0, 0.8), 0.5)` is
+    [-1.49012e-08, 0.331295, 0.331295, 0.883452].
+    """
 
 
 @builtin(

@@ -38,7 +38,10 @@ def sign_of(x: Any) -> Any:
     sampling=_AWAY_FROM_INTEGERS,
 )
 def floor(x: F) -> F:
-    """Round down to an integer."""
+    """Round down to an integer.
+
+    Example: `wp.floor(2.5)` is 2.
+    """
 
 
 @builtin(
@@ -49,7 +52,10 @@ def floor(x: F) -> F:
     sampling=_AWAY_FROM_INTEGERS,
 )
 def ceil(x: F) -> F:
-    """Round up to an integer."""
+    """Round up to an integer.
+
+    Example: `wp.ceil(2.5)` is 3.
+    """
 
 
 @builtin(
@@ -60,7 +66,10 @@ def ceil(x: F) -> F:
     sampling=_AWAY_FROM_INTEGERS,
 )
 def trunc(x: F) -> F:
-    """Round toward zero to an integer."""
+    """Round toward zero to an integer.
+
+    Example: `wp.trunc(-2.5)` is -2.
+    """
 
 
 @builtin(
@@ -71,7 +80,10 @@ def trunc(x: F) -> F:
     sampling=_AWAY_FROM_HALVES,
 )
 def rint(x: F) -> F:
-    """Round to the nearest integer, ties to the even one."""
+    """Round to the nearest integer, ties to the even one.
+
+    Example: `wp.rint(2.5)` is 2.
+    """
 
 
 @builtin(
@@ -83,7 +95,10 @@ def rint(x: F) -> F:
     sampling=_AWAY_FROM_HALVES,
 )
 def round_(x: F) -> F:
-    """Round to the nearest integer, ties away from zero."""
+    """Round to the nearest integer, ties away from zero.
+
+    Example: `wp.round(2.5)` is 3.
+    """
 
 
 @builtin(
@@ -94,7 +109,10 @@ def round_(x: F) -> F:
     sampling=_AWAY_FROM_INTEGERS,
 )
 def frac(x: F) -> F:
-    """Give what truncation leaves, x - trunc(x); it has the sign of `x`."""
+    """Give what truncation leaves, x - trunc(x); it has the sign of `x`.
+
+    Example: `wp.frac(-2.75)` is -0.75.
+    """
 
 
 @builtin(
@@ -106,7 +124,10 @@ def frac(x: F) -> F:
     sampling=_AWAY_FROM_ZERO,
 )
 def abs_(x: S) -> S:
-    """Absolute value; the lowest integer stays as it is. The derivative at 0 is taken as 1."""
+    """Absolute value; the lowest integer stays as it is. The derivative at 0 is taken as 1.
+
+    Example: `wp.abs(-2.5)` is 2.5.
+    """
 
 
 @builtin(
@@ -118,7 +139,10 @@ def abs_(x: S) -> S:
     sampling=_AWAY_FROM_ZERO,
 )
 def sign(x: S) -> S:
-    """Give -1 for x < 0, else 1 (for 0 and nan too)."""
+    """Give -1 for x < 0, else 1 (for 0 and nan too).
+
+    Example: `wp.sign(-2.5)` is -1.
+    """
 
 
 @builtin(
@@ -130,7 +154,10 @@ def sign(x: S) -> S:
     sampling=_AWAY_FROM_ZERO,
 )
 def step(x: S) -> S:
-    """Give 1 for x < 0, else 0."""
+    """Give 1 for x < 0, else 0.
+
+    Example: `wp.step(-2.5)` is 1.
+    """
 
 
 @builtin(
@@ -142,37 +169,58 @@ def step(x: S) -> S:
     sampling=_AWAY_FROM_ZERO,
 )
 def nonzero(x: S) -> S:
-    """Give 0 for x == 0, else 1."""
+    """Give 0 for x == 0, else 1.
+
+    Example: `wp.nonzero(-2.5)` is 1.
+    """
 
 
 @builtin(cpp="wp::isfinite({a})", adjoint=BOOLEAN, reference=np.isfinite, group=GROUP)
 def isfinite(a: F) -> bool_:
-    """Tell whether `x` is neither infinite nor nan."""
+    """Tell whether `x` is neither infinite nor nan.
+
+    Example: `wp.isfinite(0.5)` is True.
+    """
 
 
 @builtin(cpp="wp::isnan({a})", adjoint=BOOLEAN, reference=np.isnan, group=GROUP)
 def isnan(a: F) -> bool_:
-    """Tell whether `x` is nan."""
+    """Tell whether `x` is nan.
+
+    Example: `wp.isnan(0.5)` is False.
+    """
 
 
 @builtin(cpp="wp::isinf({a})", adjoint=BOOLEAN, reference=np.isinf, group=GROUP)
 def isinf(a: F) -> bool_:
-    """Tell whether `x` is inf or -inf."""
+    """Tell whether `x` is inf or -inf.
+
+    Example: `wp.isinf(0.5)` is False.
+    """
 
 
 @builtin("isfinite", cpp="true", adjoint=BOOLEAN, reference=lambda a: np.bool_(True), group=GROUP)
 def isfinite_int(a: I) -> bool_:
-    """Give True: an integer is always finite."""
+    """Give True: an integer is always finite.
+
+    Example: `wp.isfinite(6)` is True.
+    """
 
 
 @builtin("isnan", cpp="false", adjoint=BOOLEAN, reference=lambda a: np.bool_(False), group=GROUP)
 def isnan_int(a: I) -> bool_:
-    """Give False: an integer is never nan."""
+    """Give False: an integer is never nan.
+
+    Example: `wp.isnan(6)` is False.
+    """
 
 
 @builtin("isinf", cpp="false", adjoint=BOOLEAN, reference=lambda a: np.bool_(False), group=GROUP)
 def isinf_int(a: I) -> bool_:
-    """Give False: an integer is never infinite."""
+    """Give False: an integer is never infinite.
+
+    Example: `wp.isinf(6)` is False.
+    """
 
 
 __all__ = ["GROUP", "round_away", "sign_of"]

@@ -38,7 +38,10 @@ def _turn(y: Expr, x: Expr, adj: Expr, numerator: Expr) -> Expr:
     bounded=True,
 )
 def sin(x: F) -> F:
-    """Sine of an angle in radians."""
+    """Sine of an angle in radians.
+
+    Example: `wp.sin(0.5)` is 0.479426.
+    """
 
 
 @builtin(
@@ -49,7 +52,10 @@ def sin(x: F) -> F:
     bounded=True,
 )
 def cos(x: F) -> F:
-    """Cosine of an angle in radians."""
+    """Cosine of an angle in radians.
+
+    Example: `wp.cos(0.5)` is 0.877583.
+    """
 
 
 @builtin(
@@ -60,7 +66,10 @@ def cos(x: F) -> F:
     sampling=Sampling(ranges={"x": (-1.2, 1.2)}),
 )
 def tan(x: F) -> F:
-    """Tangent of an angle in radians."""
+    """Tangent of an angle in radians.
+
+    Example: `wp.tan(0.5)` is 0.546302.
+    """
 
 
 @builtin(
@@ -71,7 +80,10 @@ def tan(x: F) -> F:
     sampling=_INSIDE,
 )
 def asin(x: F) -> F:
-    """Arc sine in radians, nan outside [-1, 1]; the derivative at -1 and 1 is taken as 0."""
+    """Arc sine in radians, nan outside [-1, 1]; the derivative at -1 and 1 is taken as 0.
+
+    Example: `wp.asin(0.5)` is 0.523599.
+    """
 
 
 @builtin(
@@ -82,7 +94,10 @@ def asin(x: F) -> F:
     sampling=_INSIDE,
 )
 def acos(x: F) -> F:
-    """Arc cosine in radians, nan outside [-1, 1]; the derivative at -1 and 1 is taken as 0."""
+    """Arc cosine in radians, nan outside [-1, 1]; the derivative at -1 and 1 is taken as 0.
+
+    Example: `wp.acos(0.5)` is 1.0472.
+    """
 
 
 @builtin(
@@ -93,7 +108,10 @@ def acos(x: F) -> F:
     bounded=True,
 )
 def atan(x: F) -> F:
-    """Arc tangent in radians."""
+    """Arc tangent in radians.
+
+    Example: `wp.atan(0.5)` is 0.463648.
+    """
 
 
 @builtin(
@@ -108,7 +126,10 @@ def atan(x: F) -> F:
     sampling=Sampling(condition=lambda y, x: math.hypot(x, y) > 0.3 and not (x < 0 and abs(y) < 0.05)),
 )
 def atan2(y: F, x: F) -> F:
-    """Angle of the point (x, y) in radians, from -pi to pi; its derivatives at the origin are taken as 0."""
+    """Angle of the point (x, y) in radians, from -pi to pi; its derivatives at the origin are taken as 0.
+
+    Example: `wp.atan2(1.0, 2.0)` is 0.463648.
+    """
 
 
 @builtin(
@@ -118,7 +139,10 @@ def atan2(y: F, x: F) -> F:
     group=GROUP,
 )
 def sinh(x: F) -> F:
-    """Hyperbolic sine."""
+    """Hyperbolic sine.
+
+    Example: `wp.sinh(0.5)` is 0.521095.
+    """
 
 
 @builtin(
@@ -128,7 +152,10 @@ def sinh(x: F) -> F:
     group=GROUP,
 )
 def cosh(x: F) -> F:
-    """Hyperbolic cosine."""
+    """Hyperbolic cosine.
+
+    Example: `wp.cosh(0.5)` is 1.12763.
+    """
 
 
 @builtin(
@@ -139,7 +166,10 @@ def cosh(x: F) -> F:
     bounded=True,
 )
 def tanh(x: F) -> F:
-    """Hyperbolic tangent."""
+    """Hyperbolic tangent.
+
+    Example: `wp.tanh(0.5)` is 0.462117.
+    """
 
 
 @builtin(
@@ -149,7 +179,10 @@ def tanh(x: F) -> F:
     group=GROUP,
 )
 def exp(x: F) -> F:
-    """Exponential function."""
+    """Exponential function.
+
+    Example: `wp.exp(1.0)` is 2.71828.
+    """
 
 
 @builtin(
@@ -160,7 +193,10 @@ def exp(x: F) -> F:
     sampling=_POSITIVE,
 )
 def log(x: F) -> F:
-    """Natural logarithm: -inf at 0, nan below."""
+    """Natural logarithm: -inf at 0, nan below.
+
+    Example: `wp.log(2.0)` is 0.693147.
+    """
 
 
 @builtin(
@@ -171,7 +207,10 @@ def log(x: F) -> F:
     sampling=_POSITIVE,
 )
 def log2(x: F) -> F:
-    """Logarithm to base 2: -inf at 0, nan below."""
+    """Logarithm to base 2: -inf at 0, nan below.
+
+    Example: `wp.log2(8.0)` is 3.
+    """
 
 
 @builtin(
@@ -182,7 +221,10 @@ def log2(x: F) -> F:
     sampling=_POSITIVE,
 )
 def log10(x: F) -> F:
-    """Logarithm to base 10: -inf at 0, nan below."""
+    """Logarithm to base 10: -inf at 0, nan below.
+
+    Example: `wp.log10(100.0)` is 2.
+    """
 
 
 @builtin(
@@ -193,7 +235,10 @@ def log10(x: F) -> F:
     sampling=_POSITIVE,
 )
 def sqrt(x: F) -> F:
-    """Square root, nan below 0; its derivative at 0 is inf."""
+    """Square root, nan below 0; its derivative at 0 is inf.
+
+    Example: `wp.sqrt(2.25)` is 1.5.
+    """
 
 
 @builtin(
@@ -204,7 +249,10 @@ def sqrt(x: F) -> F:
     sampling=Sampling(condition=lambda x: abs(x) > 0.1),
 )
 def cbrt(x: F) -> F:
-    """Cube root; its derivative at 0 is inf."""
+    """Cube root; its derivative at 0 is inf.
+
+    Example: `wp.cbrt(8.0)` is 2.
+    """
 
 
 def _interpolate(a: Any, b: Any, t: Any) -> Any:
@@ -222,7 +270,10 @@ def _interpolate(a: Any, b: Any, t: Any) -> Any:
     group=GROUP,
 )
 def lerp(a: F, b: F, t: F) -> F:
-    """Interpolate linearly: a * (1 - t) + b * t."""
+    """Interpolate linearly: a * (1 - t) + b * t.
+
+    Example: `wp.lerp(0.5, 0.25, 0.75)` is 0.3125.
+    """
 
 
 def _smooth(a: Any, b: Any, x: Any) -> Any:
@@ -252,7 +303,10 @@ def _smooth_slope(a: Expr, b: Expr, x: Expr, adj: Expr, numerator: Expr) -> Expr
     sampling=Sampling(ranges={"a": (-1.0, 0.0), "b": (1.0, 2.0)}),
 )
 def smoothstep(a: F, b: F, x: F) -> F:
-    """Rise smoothly from 0 at `a` to 1 at `b`: t * t * (3 - 2 * t) with t = (x - a) / (b - a) clamped to [0, 1]."""
+    """Rise smoothly from 0 at `a` to 1 at `b`: t * t * (3 - 2 * t) with t = (x - a) / (b - a) clamped to [0, 1].
+
+    Example: `wp.smoothstep(0.0, 2.0, 0.5)` is 0.15625.
+    """
 
 
 __all__ = ["GROUP"]

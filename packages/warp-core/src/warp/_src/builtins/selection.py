@@ -81,7 +81,10 @@ def _clamp_rules() -> dict[str, typing.Callable[..., Expr]]:
     sampling=_APART,
 )
 def min_scalars(a: S, b: S) -> S:
-    """Give `a` if a < b, else `b`: the second at a tie, and whenever one is nan."""
+    """Give `a` if a < b, else `b`: the second at a tie, and whenever one is nan.
+
+    Example: `wp.min(0.5, 0.25)` is 0.25.
+    """
 
 
 @builtin(
@@ -96,7 +99,10 @@ def min_scalars(a: S, b: S) -> S:
     sampling=_APART,
 )
 def max_scalars(a: S, b: S) -> S:
-    """Give `a` if a > b, else `b`: the second at a tie, and whenever one is nan."""
+    """Give `a` if a > b, else `b`: the second at a tie, and whenever one is nan.
+
+    Example: `wp.max(0.5, 0.25)` is 0.5.
+    """
 
 
 @builtin(
@@ -111,7 +117,10 @@ def max_scalars(a: S, b: S) -> S:
     sampling=_APART,
 )
 def min_vectors(a: Vec[N, S], b: Vec[N, S]) -> Vec[N, S]:
-    """Give the lesser of each pair of components."""
+    """Give the lesser of each pair of components.
+
+    Example: `wp.min(wp.vec3(1.0, 2.0, 3.0), wp.vec3(0.0, 1.0, 0.5))` is [0, 1, 0.5].
+    """
 
 
 @builtin(
@@ -126,7 +135,10 @@ def min_vectors(a: Vec[N, S], b: Vec[N, S]) -> Vec[N, S]:
     sampling=_APART,
 )
 def max_vectors(a: Vec[N, S], b: Vec[N, S]) -> Vec[N, S]:
-    """Give the greater of each pair of components."""
+    """Give the greater of each pair of components.
+
+    Example: `wp.max(wp.vec3(1.0, 2.0, 3.0), wp.vec3(0.0, 1.0, 0.5))` is [1, 2, 3].
+    """
 
 
 @builtin(
@@ -138,7 +150,10 @@ def max_vectors(a: Vec[N, S], b: Vec[N, S]) -> Vec[N, S]:
     sampling=_DISTINCT,
 )
 def min_of_vector(a: Vec[N, S]) -> S:
-    """Give the least component."""
+    """Give the least component.
+
+    Example: `wp.min(wp.vec3(2.0, 1.0, 3.0))` is 1.
+    """
 
 
 @builtin(
@@ -150,17 +165,26 @@ def min_of_vector(a: Vec[N, S]) -> S:
     sampling=_DISTINCT,
 )
 def max_of_vector(a: Vec[N, S]) -> S:
-    """Give the greatest component."""
+    """Give the greatest component.
+
+    Example: `wp.max(wp.vec3(2.0, 1.0, 3.0))` is 3.
+    """
 
 
 @builtin(cpp="wp::argmin({a})", adjoint=INTEGER, reference=lambda a: np.uint32(lowest(a)), group=VECTORS)
 def argmin(a: Vec[N, S]) -> uint32:
-    """Index of the least component, of the first at a tie."""
+    """Index of the least component, of the first at a tie.
+
+    Example: `wp.argmin(wp.vec3(2.0, 1.0, 3.0))` is 1.
+    """
 
 
 @builtin(cpp="wp::argmax({a})", adjoint=INTEGER, reference=lambda a: np.uint32(highest(a)), group=VECTORS)
 def argmax(a: Vec[N, S]) -> uint32:
-    """Index of the greatest component, of the first at a tie."""
+    """Index of the greatest component, of the first at a tie.
+
+    Example: `wp.argmax(wp.vec3(2.0, 1.0, 3.0))` is 2.
+    """
 
 
 @builtin(
@@ -171,7 +195,10 @@ def argmax(a: Vec[N, S]) -> uint32:
     sampling=_CLAMP_SAMPLES,
 )
 def clamp(x: S, low: S, high: S) -> S:
-    """Limit `x` from below, then from above; nan stays nan. The derivative at a bound is 1."""
+    """Limit `x` from below, then from above; nan stays nan. The derivative at a bound is 1.
+
+    Example: `wp.clamp(1.5, 0.0, 1.0)` is 1.
+    """
 
 
 @builtin(
@@ -185,7 +212,10 @@ def clamp(x: S, low: S, high: S) -> S:
     bounded=True,
 )
 def where(cond: B, value_if_true: T, value_if_false: T) -> T:
-    """Choose one of two values, which are both computed; an integer condition is true unless it is 0."""
+    """Choose one of two values, which are both computed; an integer condition is true unless it is 0.
+
+    Example: `wp.where(True, 0.5, 0.25)` is 0.5.
+    """
 
 
 @builtin(
@@ -199,7 +229,10 @@ def where(cond: B, value_if_true: T, value_if_false: T) -> T:
     bounded=True,
 )
 def select(cond: B, value_if_false: T, value_if_true: T) -> T:
-    """Choose one of two values. Deprecated: the order of its arguments surprises, use `where`."""
+    """Choose one of two values. Deprecated: the order of its arguments surprises, use `where`.
+
+    Example: `wp.select(True, 0.5, 0.25)` is 0.25.
+    """
 
 
 __all__ = ["GROUP", "limited", "maximum", "minimum"]

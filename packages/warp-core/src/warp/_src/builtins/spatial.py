@@ -146,7 +146,7 @@ def spatial_cross_dual(a: Vec[Six, F], b: Vec[Six, F]) -> Vec[Six, F]:
 def velocity_at_point(qd: Vec[Six, F], r: Vec[Three, F]) -> Vec[Three, F]:
     """Linear velocity at an offset `r` from the origin of a twist (w, v): v + w x r.
 
-    Example: `v = wp.velocity_at_point(body_qd[i], r)`.
+    Example: `point_qd = wp.velocity_at_point(body_qd[i], r)`.
     """
 
 

@@ -39,7 +39,10 @@ def matrix_matrix(a: Array, b: Array) -> Array:
     group=GROUP,
 )
 def add_tensors(a: Ten[X, S], b: Ten[X, S]) -> Ten[X, S]:
-    """Add component by component."""
+    """Add component by component.
+
+    Example: `wp.add(wp.vec3(1.0, 2.0, 3.0), wp.vec3(0.0, 1.0, 0.5))` is [1, 3, 3.5].
+    """
 
 
 @builtin(
@@ -50,7 +53,10 @@ def add_tensors(a: Ten[X, S], b: Ten[X, S]) -> Ten[X, S]:
     group=GROUP,
 )
 def sub_tensors(a: Ten[X, S], b: Ten[X, S]) -> Ten[X, S]:
-    """Subtract component by component."""
+    """Subtract component by component.
+
+    Example: `wp.sub(wp.vec3(1.0, 2.0, 3.0), wp.vec3(0.0, 1.0, 0.5))` is [1, 1, 2.5].
+    """
 
 
 @builtin(
@@ -61,12 +67,18 @@ def sub_tensors(a: Ten[X, S], b: Ten[X, S]) -> Ten[X, S]:
     group=GROUP,
 )
 def neg_tensor(x: Ten[X, S]) -> Ten[X, S]:
-    """Negate every component."""
+    """Negate every component.
+
+    Example: `wp.neg(wp.vec3(1.0, 2.0, 3.0))` is [-1, -2, -3].
+    """
 
 
 @builtin("pos", cpp="{x}", adjoint={"x": lambda adj: adj}, reference=lambda x: x, group=GROUP)
 def pos_tensor(x: Ten[X, S]) -> Ten[X, S]:
-    """Give the tensor itself."""
+    """Give the tensor itself.
+
+    Example: `wp.pos(wp.vec3(1.0, 2.0, 3.0))` is [1, 2, 3].
+    """
 
 
 @builtin(
@@ -77,7 +89,10 @@ def pos_tensor(x: Ten[X, S]) -> Ten[X, S]:
     group=GROUP,
 )
 def mul_tensor_scalar(a: Ten[X, S], s: S) -> Ten[X, S]:
-    """Multiply every component by a scalar."""
+    """Multiply every component by a scalar.
+
+    Example: `wp.mul(wp.vec3(1.0, 2.0, 3.0), 0.5)` is [0.5, 1, 1.5].
+    """
 
 
 @builtin(
@@ -88,7 +103,10 @@ def mul_tensor_scalar(a: Ten[X, S], s: S) -> Ten[X, S]:
     group=GROUP,
 )
 def mul_scalar_tensor(s: S, a: Ten[X, S]) -> Ten[X, S]:
-    """Multiply every component by a scalar."""
+    """Multiply every component by a scalar.
+
+    Example: `wp.mul(0.5, wp.vec3(1.0, 2.0, 3.0))` is [0.5, 1, 1.5].
+    """
 
 
 @builtin(
@@ -100,7 +118,10 @@ def mul_scalar_tensor(s: S, a: Ten[X, S]) -> Ten[X, S]:
     sampling=_NONZERO_SCALAR,
 )
 def div_tensor_scalar(a: Ten[X, S], s: S) -> Ten[X, S]:
-    """Divide every component by a scalar."""
+    """Divide every component by a scalar.
+
+    Example: `wp.div(wp.vec3(1.0, 2.0, 3.0), 0.5)` is [2, 4, 6].
+    """
 
 
 @builtin(
@@ -115,7 +136,10 @@ def div_tensor_scalar(a: Ten[X, S], s: S) -> Ten[X, S]:
     sampling=_NONZERO_TENSOR,
 )
 def div_scalar_tensor(s: S, a: Ten[X, S]) -> Ten[X, S]:
-    """Divide a scalar by every component."""
+    """Divide a scalar by every component.
+
+    Example: `wp.div(0.5, wp.vec3(1.0, 2.0, 3.0))` is [0.5, 0.25, 0.166667].
+    """
 
 
 @builtin(
@@ -126,7 +150,10 @@ def div_scalar_tensor(s: S, a: Ten[X, S]) -> Ten[X, S]:
     group=GROUP,
 )
 def mul_matrix_vector(a: Mat[R, C, S], b: Vec[C, S]) -> Vec[R, S]:
-    """Multiply a matrix by a column vector."""
+    """Multiply a matrix by a column vector.
+
+    Example: `wp.mul(wp.mat22(1.0, 2.0, 3.0, 4.0), wp.vec2(1.0, 2.0))` is [5, 11].
+    """
 
 
 @builtin(
@@ -137,7 +164,10 @@ def mul_matrix_vector(a: Mat[R, C, S], b: Vec[C, S]) -> Vec[R, S]:
     group=GROUP,
 )
 def mul_vector_matrix(a: Vec[R, S], b: Mat[R, C, S]) -> Vec[C, S]:
-    """Multiply a row vector by a matrix."""
+    """Multiply a row vector by a matrix.
+
+    Example: `wp.mul(wp.vec2(1.0, 2.0), wp.mat22(1.0, 2.0, 3.0, 4.0))` is [7, 10].
+    """
 
 
 @builtin(
@@ -151,7 +181,10 @@ def mul_vector_matrix(a: Vec[R, S], b: Mat[R, C, S]) -> Vec[C, S]:
     group=GROUP,
 )
 def mul_matrices(a: Mat[R, K, S], b: Mat[K, C, S]) -> Mat[R, C, S]:
-    """Multiply two matrices."""
+    """Multiply two matrices.
+
+    Example: `wp.mul(wp.mat22(1, 2, 3, 4), wp.mat22(0, 1, 1, 2))` is [[2, 5], [4, 11]].
+    """
 
 
 __all__ = ["matrix_matrix", "matrix_vector", "vector_matrix"]

@@ -75,7 +75,10 @@ def _affine_by_vector(m: Expr, adj: Expr) -> Expr:
     bounded=True,
 )
 def transform_identity() -> Transf[float32]:
-    """Transform that changes nothing."""
+    """Transform that changes nothing.
+
+    Example: `wp.transform_identity()` is [0, 0, 0, 0, 0, 0, 1].
+    """
 
 
 @builtin(
@@ -85,7 +88,10 @@ def transform_identity() -> Transf[float32]:
     group=GROUP,
 )
 def transform_get_translation(xform: Transf[F]) -> Vec[Three, F]:
-    """Translation of a transform."""
+    """Translation of a transform.
+
+    Example: `wp.transform_get_translation(wp.transform(1, 2, 3, 0, 0, 0.6, 0.8))` is [1, 2, 3].
+    """
 
 
 @builtin(
@@ -95,7 +101,10 @@ def transform_get_translation(xform: Transf[F]) -> Vec[Three, F]:
     group=GROUP,
 )
 def transform_get_rotation(xform: Transf[F]) -> Quat[F]:
-    """Rotation of a transform."""
+    """Rotation of a transform.
+
+    Example: `wp.transform_get_rotation(wp.transform(1, 2, 3, 0, 0, 0.6, 0.8))` is [0, 0, 0.6, 0.8].
+    """
 
 
 @builtin(
@@ -106,7 +115,11 @@ def transform_get_rotation(xform: Transf[F]) -> Quat[F]:
     group="Operators",
 )
 def mul_transforms(a: Transf[F], b: Transf[F]) -> Transf[F]:
-    """Compose two transforms: `b`, then `a`."""
+    """Compose two transforms: `b`, then `a`.
+
+    Example: `wp.mul(wp.transform(1, 2, 3, 0, 0, 0.6, 0.8), wp.transform(0, 1, 0, 0, 0.6, 0, 0.8))` is
+    [0.04, 2.28, 3, -0.36, 0.48, 0.48, 0.64].
+    """
 
 
 @builtin(
@@ -116,7 +129,11 @@ def mul_transforms(a: Transf[F], b: Transf[F]) -> Transf[F]:
     group=GROUP,
 )
 def transform_multiply(a: Transf[F], b: Transf[F]) -> Transf[F]:
-    """Compose two transforms: `b`, then `a`."""
+    """Compose two transforms: `b`, then `a`.
+
+    Example: `wp.transform_multiply(wp.transform(1, 2, 3, 0, 0, 0.6, 0.8), wp.transform(0, 1, 0, 0, 0.6, 0, 0.8))` is
+    [0.04, 2.28, 3, -0.36, 0.48, 0.48, 0.64].
+    """
 
 
 @builtin(
@@ -126,7 +143,11 @@ def transform_multiply(a: Transf[F], b: Transf[F]) -> Transf[F]:
     group=GROUP,
 )
 def transform_inverse(xform: Transf[F]) -> Transf[F]:
-    """Inverse of a transform whose quaternion has length 1."""
+    """Inverse of a transform whose quaternion has length 1.
+
+    Example: `wp.transform_inverse(wp.transform(1.0, 2.0, 3.0, 0.0, 0.0, 0.6, 0.8))` is
+    [-2.2, 0.4, -3, 0, 0, -0.6, 0.8].
+    """
 
 
 @builtin(
@@ -140,7 +161,11 @@ def transform_inverse(xform: Transf[F]) -> Transf[F]:
     group=GROUP,
 )
 def transform_point_rigid(xform: Transf[F], point: Vec[Three, F]) -> Vec[Three, F]:
-    """Rotate and translate a point."""
+    """Rotate and translate a point.
+
+    Example: `wp.transform_point(wp.transform(1, 2, 3, 0, 0, 0.6, 0.8), wp.vec3(1, 2, 3))` is
+    [-0.64, 3.52, 6].
+    """
 
 
 @builtin(
@@ -154,7 +179,11 @@ def transform_point_rigid(xform: Transf[F], point: Vec[Three, F]) -> Vec[Three, 
     group=GROUP,
 )
 def transform_point_matrix(mat: Mat[Four, Four, F], point: Vec[Three, F]) -> Vec[Three, F]:
-    """Multiply a point, with a 1 appended, by a matrix; the fourth component of the result is dropped."""
+    """Multiply a point, with a 1 appended, by a matrix; the fourth component of the result is dropped.
+
+    Example: `wp.transform_point(wp.mat44(1, 0, 0, 5, 0, 1, 0, 6, 0, 0, 1, 7, 0, 0, 0, 1), wp.vec3(1, 2, 3))` is
+    [6, 8, 10].
+    """
 
 
 @builtin(
@@ -168,7 +197,11 @@ def transform_point_matrix(mat: Mat[Four, Four, F], point: Vec[Three, F]) -> Vec
     group=GROUP,
 )
 def transform_vector_rigid(xform: Transf[F], vec: Vec[Three, F]) -> Vec[Three, F]:
-    """Rotate a vector, without translation."""
+    """Rotate a vector, without translation.
+
+    Example: `wp.transform_vector(wp.transform(1, 2, 3, 0, 0, 0.6, 0.8), wp.vec3(1, 2, 3))` is
+    [-1.64, 1.52, 3].
+    """
 
 
 @builtin(
@@ -182,7 +215,11 @@ def transform_vector_rigid(xform: Transf[F], vec: Vec[Three, F]) -> Vec[Three, F
     group=GROUP,
 )
 def transform_vector_matrix(mat: Mat[Four, Four, F], vec: Vec[Three, F]) -> Vec[Three, F]:
-    """Multiply a vector, with a 0 appended, by a matrix; the fourth component of the result is dropped."""
+    """Multiply a vector, with a 0 appended, by a matrix; the fourth component of the result is dropped.
+
+    Example: `wp.transform_vector(wp.mat44(1, 0, 0, 5, 0, 1, 0, 6, 0, 0, 1, 7, 0, 0, 0, 1), wp.vec3(1, 2, 3))` is
+    [1, 2, 3].
+    """
 
 
 def _head(v: Array) -> Number:

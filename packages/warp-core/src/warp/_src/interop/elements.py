@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from warp._src.array.array import array
 from warp._src.array.convert import split_elements
+from warp._src.array.core import Geometry, geometry_of
 from warp._src.array.elements import ElementLayout, contiguous_strides, element_layout
 from warp._src.array.memory import Values, values_at
 from warp._src.runtime.device import Device
@@ -45,21 +47,28 @@ def array_at(
     Strides are in scalars; None for row-major without gaps. The array keeps `owner` alive. ArgumentError, which starts
     with `function`, if the memory cannot be seen so.
     """
-    if strides is not None:
-        size = element.scalar.itemsize
-        strides = tuple([size * stride for stride in strides])
-    inner = len(element.shape)
-    if inner or len(shape) > MAX_DIMENSIONS:
-        if strides is None:
-            strides = contiguous_strides(shape, element.scalar.itemsize)
-        is_split = shape[-inner:] == element.shape and strides[-inner:] == element.strides
-        if not is_split or len(shape) - inner > MAX_DIMENSIONS:
-            values = as_elements(function, values_at(address, shape, strides, element.scalar, owner, readonly), element)
-            made = array.wrap(values, element, device)
-            made.owner = owner
-            return made
-        shape, strides = shape[:-inner], strides[:-inner]
-    return array.at(address, shape, strides, element, device, owner, readonly)
+    if strides is not None and strides.__class__ is not tuple:
+        strides = tuple(strides)
+    geometry = _geometry(shape, strides, element)
+    if geometry is not None:
+        return array.at(address, geometry, element, device, owner, readonly)
+    steps = None if strides is None else tuple([element.scalar.itemsize * stride for stride in strides])
+    values = values_at(address, shape, steps, element.scalar, owner, readonly)
+    made = array.wrap(as_elements(function, values, element), element, device)
+    made.owner = owner
+    return made
+
+
+@lru_cache(maxsize=1024)
+def _geometry(shape: tuple[int, ...], strides: tuple[int, ...] | None, element: ElementLayout) -> Geometry | None:
+    """Return how elements lie in memory, for the shape and strides of scalars; None where they must be regrouped."""
+    size, inner = element.scalar.itemsize, len(element.shape)
+    steps = contiguous_strides(shape, size) if strides is None else tuple([size * stride for stride in strides])
+    if inner:
+        if shape[-inner:] != element.shape or steps[-inner:] != element.strides:
+            return None
+        shape, steps = shape[:-inner], steps[:-inner]
+    return geometry_of(shape, steps, element.size) if len(shape) <= MAX_DIMENSIONS else None
 
 
 def as_elements(function: str, values: Values, element: ElementLayout) -> Values:

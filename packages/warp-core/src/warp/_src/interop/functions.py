@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, Final
 
 from warp._src.array.array import array
@@ -65,7 +65,7 @@ class BridgeFunctions:
             raise ArgumentError(f"{self._from_name}: t must be a tensor of {self._name}, got {type(t).__qualname__}")
         memory = self._read(t)
         if return_ctype:
-            return ArrayDescriptor(partial(self._wrap, t, memory, dtype, requires_grad, grad))
+            return ArrayDescriptor(self._wrap, (t, memory, dtype, requires_grad, grad))
         return self._wrap(t, memory, dtype, requires_grad, grad)
 
     def to_tensor(self, a: Any, requires_grad: bool | None = None) -> Any:
@@ -112,8 +112,9 @@ class BridgeFunctions:
                 raise
             # The framework's objects need not be hashable.
             element, device = self._find_element(foreign, dtype), self._find_device(place)
-        keep = t if owner is None else owner
-        made = array_at(self._from_name, element, device, pointer, shape, strides, keep, not is_writable)
+        if owner is None:
+            owner = t
+        made = array_at(self._from_name, element, device, pointer, shape, strides, owner, not is_writable)
         gradients = self._bridge.gradients
         if requires_grad is None:
             requires_grad = gradients is not None and gradients.is_required(t)

@@ -20,7 +20,41 @@ class _Block:
         self.links: weakref.WeakSet[Link] = weakref.WeakSet()
 
 
-_blocks: Final[weakref.WeakValueDictionary[Hashable, _Block]] = weakref.WeakValueDictionary()
+class _BlockReference(weakref.ref[_Block]):
+    __slots__ = ("key",)
+    key: Hashable
+
+
+# Every launch with a tensor asks whether there is one: a weak dictionary would be slow to tell.
+_blocks: Final[dict[Hashable, _BlockReference]] = {}
+
+
+def _block_at(key: Hashable) -> _Block:
+    """Return the block with a key, a new one if there is none."""
+    reference = _blocks.get(key)
+    block = None if reference is None else reference()
+    if block is None:
+        block = _Block()
+        reference = _BlockReference(block, _forget)
+        reference.key = key
+        _blocks[key] = reference
+    return block
+
+
+def _forget(reference: _BlockReference) -> None:
+    if _blocks.get(reference.key) is reference:
+        del _blocks[reference.key]
+
+
+class _Watch:
+    """What a link that is watched knows: its array, the block of memory, and the count of writes seen last."""
+
+    __slots__ = ("array", "block", "count")
+
+    def __init__(self, target: array, block: _Block, count: Hashable) -> None:
+        self.array = weakref.ref(target)
+        self.block = block
+        self.count = count
 
 
 class Link:
@@ -30,19 +64,7 @@ class Link:
     soon as the array's is used.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_array",
-        "_block",
-        "_bridge",
-        "_convert",
-        "_dtype",
-        "_shares_gradient",
-        "_source",
-        "_tensor",
-        "_version",
-        "_wrapped",
-    )
+    __slots__ = ("__weakref__", "_bridge", "_convert", "_dtype", "_gradient", "_shares_gradient", "_tensor", "_watch")
 
     def __init__(
         self, bridge: Bridge, tensor: Any, convert: Callable[..., array], dtype: Any, shares_gradient: bool
@@ -52,11 +74,8 @@ class Link:
         self._convert = convert
         self._dtype = dtype
         self._shares_gradient = shares_gradient
-        self._wrapped: array | None = None
-        self._source: object = None
-        self._array: weakref.ref[array] | None = None
-        self._block: _Block | None = None
-        self._version = 0
+        self._gradient: tuple[array, object] | None = None
+        self._watch: _Watch | None = None
 
     def covers(self, shares_gradient: bool) -> bool:
         """Tell whether the tensor is still there, and shares its gradient if that is asked for."""
@@ -76,60 +95,67 @@ class Link:
 
     def wrap(self, gradient: Any) -> array:
         """Return the tensor's gradient as an array."""
-        self._wrapped, self._source = self._convert(gradient, self._dtype, requires_grad=False), gradient
-        return self._wrapped
+        wrapped = self._convert(gradient, self._dtype, requires_grad=False)
+        self._gradient = (wrapped, gradient)
+        return wrapped
 
     def adopt(self, gradient: array, source: object) -> None:
         """Take the array of a gradient that the tensor was just given."""
-        self._wrapped, self._source = gradient, source
+        self._gradient = (gradient, source)
 
     def source_of(self, gradient: array) -> object:
         """Return the tensor's gradient if that is what was assigned as the array's; else share gradients no more."""
-        self._shares_gradient = gradient is self._wrapped
-        return self._source if self._shares_gradient else None
+        wrapped, source = self._gradient or (None, None)
+        self._shares_gradient = gradient is wrapped
+        return source if self._shares_gradient else None
 
     def note_write(self) -> None:
         """Tell the framework that the tensor was written."""
-        tensor = self._tensor() if self._bridge.on_write is not None else None
-        if tensor is not None and self._bridge.on_write is not None:
-            self._bridge.on_write(tensor)
-            for link in self._links():
-                link._is_written()  # counts what was just reported
+        on_write = self._bridge.on_write
+        tensor = self._tensor()
+        if tensor is not None and on_write is not None:
+            on_write(tensor)
+            if _blocks:
+                for link in self._links():
+                    link._is_written()  # counts what was just reported
 
     def watch(self, target: array) -> None:
         """Note from now on what the framework writes to an array that is on a tape."""
-        state = self._state() if self._block is None else None
+        state = self._state() if self._watch is None else None
         if state is not None:
-            self._version = state[1]
-            self._array = weakref.ref(target)
-            self._block = _blocks.setdefault(self._key(state), _Block())
-            self._block.links.add(self)
+            block = _block_at((self._bridge.name, state[0]))
+            self._watch = _Watch(target, block, state[1])
+            block.links.add(self)
 
     def note_foreign_writes(self) -> None:
         """Note what the framework wrote to the arrays of the tensor's block of memory that are on tapes."""
+        if not _blocks:
+            return
         for link in self._links():
-            target = link._array() if link._array is not None else None
+            watch = link._watch
+            target = None if watch is None else watch.array()
             if link._is_written() and target is not None:
                 note_writes((target,), next_foreign_stamp())
 
     def _links(self) -> tuple[Link, ...]:
-        block = self._block
-        if block is None and _blocks:
-            state = self._state()
-            block = None if state is None else _blocks.get(self._key(state))
+        """Return the links of this tensor's block of memory that are watched."""
+        watch = self._watch
+        if watch is not None:
+            return tuple(watch.block.links)
+        state = self._state()
+        reference = None if state is None else _blocks.get((self._bridge.name, state[0]))
+        block = None if reference is None else reference()
         return () if block is None else tuple(block.links)
 
     def _is_written(self) -> bool:
         """Tell whether the count of writes has changed since it was looked at last."""
-        state = self._state()
-        if state is None or state[1] == self._version:
+        state, watch = self._state(), self._watch
+        if state is None or watch is None or state[1] == watch.count:
             return False
-        self._version = state[1]
+        watch.count = state[1]
         return True
 
-    def _state(self) -> tuple[Hashable, int] | None:
-        tensor = self._tensor() if self._bridge.version is not None else None
-        return None if tensor is None or self._bridge.version is None else self._bridge.version(tensor)
-
-    def _key(self, state: tuple[Hashable, int]) -> Hashable:
-        return self._bridge.name, state[0]
+    def _state(self) -> tuple[Hashable, Hashable] | None:
+        version = self._bridge.version
+        tensor = self._tensor() if version is not None else None
+        return None if tensor is None or version is None else version(tensor)

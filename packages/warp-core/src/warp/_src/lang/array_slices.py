@@ -10,7 +10,7 @@ from warp._src.builtins.declare import Literal
 from warp._src.ir.core import Value
 from warp._src.lang import operators
 from warp._src.lang.operands import Operand
-from warp._src.lang.place import Place, as_array_place, index_operands, known_index
+from warp._src.lang.place import Place, as_array_place, from_start, index_operands, known_index
 from warp._src.types.arrays import ArrayType
 from warp._src.types.scalars import int32, is_int
 from warp.errors import KernelTypeError
@@ -36,7 +36,8 @@ def sliced_array(context: Context, base: Place, nodes: Sequence[ast.expr], node:
             array = _along(context, array, axis, part)
             axis += 1
         else:
-            (index,) = index_operands(context, [context.evaluate(part)], [part])
+            counted = from_start(context, array, axis, context.evaluate(part), part)
+            (index,) = index_operands(context, [counted], [part])
             array = context.builder.view_axis(array, axis, index)
     return array
 

@@ -107,12 +107,6 @@ def index_operands(context: Context, operands: Sequence[Operand], nodes: Sequenc
     """Check array indices and give them as integer values."""
     values = []
     for operand, node in zip(operands, nodes, strict=True):
-        if _is_known_integer(operand) and operand.value < 0:
-            raise context.unsupported(
-                f"negative index {operand.value} into an array",
-                node,
-                f"count from the end with x.shape[0] - {-operand.value}",
-            )
         value = None if isinstance(operand, tuple) else context.value(operand, node)
         if value is None or not is_int(value.type):
             hint = f"convert it: int({ast.unparse(node)})" if value is not None else ""
@@ -147,7 +141,17 @@ def _array_indexed(context: Context, place: Place, operands: Sequence[Operand], 
             nodes[-1],
             "index the components of an element in a bracket of their own: x[i][0]",
         )
-    return replace(place, indices=(*given, *index_operands(context, operands, nodes)))
+    first = len(given)
+    counted = [from_start(context, place.root, first + n, operand, nodes[n]) for n, operand in enumerate(operands)]
+    return replace(place, indices=(*given, *index_operands(context, counted, nodes)))
+
+
+def from_start(context: Context, array: Value, axis: int, operand: Operand, node: ast.expr) -> Operand:
+    """Turn a negative number that is written as an index, and counts from the end of an axis, into an index."""
+    if not (_is_known_integer(operand) and operand.value < 0):
+        return operand
+    extent = context.call("array_shape", [array, Literal(axis)], node)
+    return context.call("add", [extent, operand], node)
 
 
 def _component(context: Context, place: Place, operand: Operand, node: ast.expr) -> Place:

@@ -55,7 +55,7 @@ _DOCS = {
     "atomic_or": _ATOMIC.format("its bitwise or with `value`"),
     "atomic_xor": _ATOMIC.format("its bitwise exclusive or with `value`"),
     "grad": "Make a callable that gives the derivatives of a function that returns one float, by each argument that is "
-    "no array: `dx, dy = wp.grad(f)(x, y)`.",
+    "no array.",
     "printf": "Print values in the format of C's printf.",
     "vector": "Make a vector from numbers; `dtype` and `length` may be given.",
     "matrix": "Make a matrix of the given `shape` from numbers in row-major order; `dtype` may be given.",
@@ -77,11 +77,51 @@ _DOCS = {
     "dense_solve": "Store the solution of A x = b in x, given the Cholesky factor L of A.",
     "dense_solve_batched": "Solve as `dense_solve` does for the matrix of this work item.",
     "matrix_from_cols": "Make a matrix whose columns are the given vectors.",
+    "adjoint": "The gradients that a custom gradient function adds to.",
+    "static": "Evaluate a Python expression while the kernel is compiled.",
 }
 
-INTRINSICS: dict[str, Intrinsic] = {name: Intrinsic(name, doc) for name, doc in _DOCS.items()}
-INTRINSICS["adjoint"] = Adjoint("adjoint", "The gradients that a custom gradient function adds to.")
-INTRINSICS["static"] = Static("static", "Evaluate a Python expression while the kernel is compiled.")
+# What is written in kernels; the tests run it.
+_EXAMPLES = {
+    "tid": "i, j = wp.tid()",
+    "atomic_add": "old = wp.atomic_add(total, 0, 0.5)",
+    "atomic_sub": "wp.atomic_sub(total, 0, 0.5)",
+    "atomic_min": "wp.atomic_min(total, 0, x)",
+    "atomic_max": "wp.atomic_max(total, 0, x)",
+    "atomic_exch": "old = wp.atomic_exch(counts, 0, 1)",
+    "atomic_cas": "old = wp.atomic_cas(counts, 0, 0, 1)",
+    "atomic_and": "wp.atomic_and(counts, 0, 6)",
+    "atomic_or": "wp.atomic_or(counts, 0, 1)",
+    "atomic_xor": "wp.atomic_xor(counts, 0, 1)",
+    "grad": "dx, dy = wp.grad(f)(x, y)",
+    "printf": 'wp.printf("%d: %f\\n", i, x)',
+    "vector": "wp.vector(1.0, 2.0, 3.0, length=3, dtype=float)",
+    "matrix": "wp.matrix(1.0, 2.0, 3.0, 4.0, shape=(2, 2), dtype=float)",
+    "quaternion": "wp.quaternion(0.0, 0.0, 0.6, 0.8)",
+    "transformation": "wp.transformation(p, q, dtype=float)",
+    "identity": "wp.identity(n=3, dtype=float)",
+    "quat_identity": "wp.quat_identity(dtype=wp.float64)",
+    "transform_identity": "wp.transform_identity(dtype=wp.float64)",
+    "matrix_from_rows": "wp.matrix_from_rows(wp.vec2(1.0, 2.0), wp.vec2(3.0, 4.0))",
+    "matrix_from_cols": "wp.matrix_from_cols(wp.vec2(1.0, 3.0), wp.vec2(2.0, 4.0))",
+    "lower_bound": "place = wp.lower_bound(values, 2.5)",
+    "sample_cdf": "place = wp.sample_cdf(rng, values)",
+    "cast": "bits = wp.cast(x, wp.uint32)",
+    "dense_gemm": "wp.dense_gemm(2, 2, 2, 0, 0, values, values, total)",
+    "dense_gemm_batched": "wp.dense_gemm_batched(size, size, size, 0, 0, start, start, start, values, values, total)",
+    "dense_chol": "wp.dense_chol(1, values, 0.0, total)",
+    "dense_chol_batched": "wp.dense_chol_batched(start, size, values, 0.0, total)",
+    "dense_subs": "wp.dense_subs(1, values, values, total)",
+    "dense_solve": "wp.dense_solve(1, values, values, values, total)",
+    "dense_solve_batched": "wp.dense_solve_batched(start, start, size, values, values, values, total)",
+    "static": "n = wp.static(2 + 2)",
+    "adjoint": "wp.adjoint[x] += 2.0 * adj_ret",
+}
+_KINDS = {"adjoint": Adjoint, "static": Static}
+
+INTRINSICS: dict[str, Intrinsic] = {
+    name: _KINDS.get(name, Intrinsic)(name, f"{doc}\n\nExample: `{_EXAMPLES[name]}`.") for name, doc in _DOCS.items()
+}
 """By public name; `wp.zeros` and the like exist on the host as well and carry the attribute themselves."""
 
 adjoint = INTRINSICS["adjoint"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any, TypeAlias, TypeVar
 
@@ -26,8 +27,9 @@ class StructType:
         key: str | None = None,
         defaults: Mapping[str, object] | None = None,
         doc: str | None = None,
+        cls: type[Any] | None = None,
     ) -> None:
-        """Lay out `fields` in order; ValueError if there are none."""
+        """Lay out `fields` in order; ValueError if there are none. `cls` gives instances its methods."""
         if not fields:
             raise ValueError(f"struct '{name}' has no fields")
         self.name = name
@@ -45,6 +47,7 @@ class StructType:
         self.size = _round_up(end, self.alignment)
         self.defaults: dict[str, object] = dict(defaults or {})
         self.__doc__ = doc
+        self.cls = cls
         self.__name__ = self.__qualname__ = name
 
     def __call__(self, *arguments: object, **keywords: object) -> StructInstance:
@@ -150,9 +153,12 @@ class StructInstance:
     def __getattr__(self, field: str) -> Any:
         if field in StructInstance.__slots__:
             raise AttributeError(field)
-        if field not in self._values:
+        if field in self._values:
+            return self._values[field]
+        member = inspect.getattr_static(self._struct_type.cls, field, None)
+        if member is None:
             raise AttributeError(_no_field(self._struct_type, field))
-        return self._values[field]
+        return member.__get__(self, self._struct_type.cls) if hasattr(member, "__get__") else member
 
     def __setattr__(self, field: str, value: object) -> None:
         t = self._struct_type.fields.get(field)

@@ -29,7 +29,7 @@ def struct(cls: type[Any]) -> StructType:
         raise KernelTypeError(f"struct '{cls.__name__}' has no annotated fields")
     defaults = {field: vars(cls)[field] for field in fields if field in vars(cls)}
     key = f"{cls.__module__}.{cls.__qualname__}"
-    made = StructType(cls.__name__, fields, key=key, defaults=defaults, doc=cls.__doc__)
+    made = StructType(cls.__name__, fields, key=key, defaults=defaults, doc=cls.__doc__, cls=cls)
     made.__module__ = cls.__module__
     made.__qualname__ = cls.__qualname__
     return made
