@@ -46,6 +46,8 @@ class FunctionSite:
     text_of_values: str
     is_graph_compatible: bool
     vmap_method: str | None
+    dim: tuple[int, ...] = ()
+    """Threads of the launch, if it is a kernel."""
 
     @cached_property
     def inputs(self) -> tuple[int, ...]:
@@ -82,8 +84,13 @@ class FunctionSite:
         return [arrays.get(number, value) for number, value in enumerate(self.values)]
 
     def call(self, arrays: Mapping[int, Any]) -> None:
-        """Call the function on arrays by number; a recorder may be listening."""
-        self.computation.function(*self.arguments(arrays), *(arrays[number] for number in self.outputs))
+        """Call the function, or launch the kernel, on arrays by number; a recorder may be listening."""
+        function = self.computation.function
+        outputs = [arrays[number] for number in self.outputs]
+        if isinstance(function, wp.Kernel):
+            wp.launch(function, self.dim, inputs=self.arguments(arrays), outputs=outputs)
+        else:
+            function(*self.arguments(arrays), *outputs)
 
 
 @dataclass(frozen=True)
@@ -152,7 +159,7 @@ class FunctionForward(_FunctionCall):
         """Return the operands that share memory with results."""
         return tuple(place for place, number in enumerate(self.site.inputs) if number in self.site.results)
 
-    def apply(self, *operands: Any) -> list[Any]:
+    def apply(self, *operands: Any, is_native: bool) -> list[Any]:
         """Return the results."""
         aliases = {number: place for place, number in enumerate(self.changed)}
         return self._call(operands, self.site.vmap_method, input_output_aliases=aliases)
@@ -192,7 +199,7 @@ class FunctionTangent(_FunctionCall):
         """Return which parameters results belong to."""
         return self.site.float_results
 
-    def apply(self, *operands: Any) -> list[Any]:
+    def apply(self, *operands: Any, is_native: bool) -> list[Any]:
         """Return the directions of the results of floating point."""
         return self._call(operands, "expand_dims")
 
@@ -252,7 +259,7 @@ class FunctionAdjoint(_FunctionCall):
         """Return which parameters results belong to."""
         return tuple(self.site.inputs[place] for place in self.sought)
 
-    def apply(self, *operands: Any) -> list[Any]:
+    def apply(self, *operands: Any, is_native: bool) -> list[Any]:
         """Return the cotangents of the inputs sought."""
         return self._call(operands, "expand_dims")
 
@@ -265,12 +272,13 @@ class FunctionAdjoint(_FunctionCall):
         gradients = _arrays(site, self.result_numbers, outputs)
         for gradient in gradients.values():
             gradient.zero_()
-        # The function runs again: of its results only types and shapes are asked.
-        results = [seeds[number] if number in seeds else _zeros(site, number) for number in site.results]
+        results = {n: wp.clone(arrays[n]) if n in arrays else _zeros(site, n) for n in site.results}
+        if isinstance(site.computation.function, wp.Kernel):
+            site.call(arrays | results)  # a function runs again on a tape, a kernel's adjoint wants its results
         site.computation.run_adjoint(
-            (),
+            site.dim,
             site.arguments(arrays),
-            results,
+            list(results.values()),
             [seeds.get(number) for number in site.results],
             [gradients.get(number) for number in range(len(site.values))],
         )

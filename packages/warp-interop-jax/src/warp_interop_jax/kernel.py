@@ -116,6 +116,7 @@ class JaxKernel:
                 places,
                 dims,
                 known_method(vmap_method),
+                tuple(ordered),
             )
         )
 
