@@ -381,6 +381,17 @@ def test_a_module_that_holds_an_operator_can_be_copied() -> None:
     assert copy.deepcopy(module).op is rosenbrock_op
 
 
+def test_tensors_of_the_meta_device_give_shapes() -> None:
+    product, rows = mix_op(
+        torch.zeros(3, 4, device="meta", dtype=torch.float64),
+        torch.zeros(3, 4, device="meta", dtype=torch.float64),
+        1.0,
+    )
+    assert product.shape == (3, 4)
+    assert rows.shape == (3,)
+    assert rows.is_meta
+
+
 def test_operators_may_be_made_again() -> None:
     first, second = wp.torch_op(rosenbrock), wp.torch_op(rosenbrock)
     assert first.name != second.name

@@ -57,11 +57,11 @@ def are_plain(values: Sequence[Any]) -> bool:
     """
     if torch._C._len_torch_dispatch_stack() or torch._C._functorch.peek_interpreter_stack() is not None:
         return False
-    return all(
-        not isinstance(value, torch.Tensor)
-        or (type(value) in _PLAIN and not (_is_wrapped(value) or _is_batched(value)))
-        for value in values
-    )
+    return all(not isinstance(value, torch.Tensor) or _is_plain(value) for value in values)
+
+
+def _is_plain(tensor: Any) -> bool:
+    return type(tensor) in _PLAIN and not (tensor.is_meta or _is_wrapped(tensor) or _is_batched(tensor))
 
 
 def _plain(tensor: Any) -> Any:
