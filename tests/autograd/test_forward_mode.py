@@ -145,6 +145,23 @@ def test_the_hessian_of_a_function() -> None:
     np.testing.assert_allclose(found, along(gradients), rtol=1e-6, atol=1e-8)
 
 
+def test_inputs_in_read_only_memory() -> None:
+    values = np.array([0.5, 1.5])
+    values.flags.writeable = False
+    x = wp.array(values, dtype=f, copy=False)
+
+    @wp.kernel
+    def cube_sum(x: wp.array(dtype=f), total: wp.array(dtype=f)):
+        i = wp.tid()
+        wp.atomic_add(total, 0, x[i] * x[i] * x[i])
+
+    direction = np.array([1.0, 2.0])
+    (first,) = wp.autograd.jvp(cube_sum, 2, [x], [wp.zeros(1, dtype=f)], [direction])
+    (second,) = wp.autograd.hvp(cube_sum, 2, [x], [wp.zeros(1, dtype=f)], [direction])
+    np.testing.assert_allclose(first.numpy(), [(3 * values**2) @ direction])
+    np.testing.assert_allclose(second.numpy(), 6 * values * direction)
+
+
 def test_what_has_no_product() -> None:
     x, axis = arrays(*samples()[:2])
     with pytest.raises(ArgumentError, match=r"tangents\[0\] must have the shape \(3,\)"):

@@ -227,6 +227,24 @@ def test_transforms(name: str) -> None:
     torch.testing.assert_close(*jacobians)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch, by its own forward mode
+@pytest.mark.parametrize("name", CASES)
+def test_forward_mode(name: str) -> None:
+    op, reference, args = CASES[name]
+    places = tuple(place for place, a in enumerate(args) if isinstance(a, torch.Tensor) and a.is_floating_point())
+    inputs = tuple(args[place] for place in places)
+    directions = tuple(torch.sin(torch.arange(1.0, x.numel() + 1, dtype=x.dtype)).reshape(x.shape) for x in inputs)
+
+    def of_floats(function: Any) -> Any:
+        return lambda *xs: function(*(xs[places.index(i)] if i in places else a for i, a in enumerate(args)))
+
+    found = torch.func.jvp(of_floats(op), inputs, directions)
+    torch.testing.assert_close(found, torch.func.jvp(of_floats(reference), inputs, directions))
+    rows = [torch.func.jacfwd(lambda *xs: as_tuple(f(*xs))[0])(*inputs) for f in map(of_floats, (op, reference))]  # noqa: B023
+    torch.testing.assert_close(*rows)
+    assert torch.autograd.gradcheck(op, leaves(args), check_forward_ad=True, check_backward_ad=False)
+
+
 def test_only_some_inputs_are_batched_or_differentiated() -> None:
     a, b = numbers(5, 3, 4), numbers(3, 4)
     found = torch.vmap(mix_op, (0, None, None))(a, b, 2.0)
@@ -334,11 +352,14 @@ def test_vectors_are_given_as_vectors_too() -> None:
     torch.testing.assert_close(turn_op(v, wp.vec3d(1.0, -2.0, 0.5), True), turn_op(v, (1.0, -2.0, 0.5), True))
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch, by its own forward mode
 def test_second_derivatives_are_refused() -> None:
     x = numbers(3, 2).requires_grad_()
     (first,) = torch.autograd.grad(rosenbrock_op(x).sum(), x, create_graph=True)
     with pytest.raises(AutogradError, match="first derivatives only"):
         first.sum().backward()
+    with pytest.raises(AutogradError, match="first derivatives only"):
+        torch.func.hessian(lambda x: rosenbrock_op(x).sum())(numbers(3, 2))
 
 
 WRONG_CALLS = {

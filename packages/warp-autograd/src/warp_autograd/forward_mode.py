@@ -243,6 +243,7 @@ def _restored(values: Sequence[Any]) -> Iterator[None]:
         (memory, memory.contents.copy())
         for array in arrays
         for memory in (array, *((array.grad,) if array.requires_grad else ()))
+        if not memory.is_readonly
     ]
     try:
         yield

@@ -75,6 +75,21 @@ class Body:
         values = tensors[: len(self.inputs)]
         return self._filled(values, self._operator.allocate_adjoints(values, self._needed(mask)))
 
+    def run_tangent(self, *tensors: Any) -> Any:
+        """Return the derivatives of the results. `tensors` are the inputs, and the tangents of the input arrays."""
+        count = len(self.inputs)
+        values, given = tensors[:count], iter(tensors[count:])
+        tangents = [next(given) if parameter.is_array else None for parameter in self.inputs]
+        followed = [
+            tangent if tangent is not None and value.is_floating_point() else None
+            for value, tangent in zip(values, tangents, strict=True)
+        ]
+        return _unwrapped(self._operator.run_tangent(values, followed))
+
+    def allocate_tangents(self, *tensors: Any) -> Any:
+        """Return what `run_tangent` would, with any contents; also for tensors without memory."""
+        return self.allocate(*tensors[: len(self.inputs)])
+
     def _needed(self, mask: int) -> list[bool]:
         return [bool(mask >> place & 1) for place in range(len(self.inputs))]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -32,7 +32,7 @@ class TorchOp:
         self._body = body = Body(operator)
         self.op = _register_operator(body, name)
         """The operator itself, for `torch.library.opcheck`."""
-        self._function = _make_function(body, self.op, _register_adjoint(body, name))
+        self._function = _make_function(body, self.op, _register_adjoint(body, name), _register_tangent(body, name))
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Return the outputs, inputs that the function changes first: a tensor, or a tuple of several.
@@ -62,8 +62,8 @@ def torch_op(
 ) -> TorchOp:
     """Make a differentiable operator of PyTorch from a kernel, or from an annotated function that launches kernels.
 
-    The operator allocates its outputs, zeroed; no backward function is needed. It works with autograd, `torch.compile`,
-    `torch.vmap` and `torch.func.grad`.
+    The operator allocates its outputs, zeroed; no backward function is needed. It works with autograd, forward mode,
+    `torch.compile`, `torch.vmap` and `torch.func`.
 
     Args:
         function: A kernel, or a Python function whose parameters are annotated as a kernel's are. The outputs come
@@ -153,7 +153,17 @@ def _register_adjoint(body: Body, name: str) -> Any:
     return operator
 
 
-def _make_function(body: Body, operator: Any, adjoint_operator: Any) -> Any:
+def _register_tangent(body: Body, name: str) -> Any:
+    """Register the operator that computes derivatives along a direction of the input arrays."""
+    tangents = [f"Tensor t{place}" for place in range(len(body.array_places))]
+    schema = f"({', '.join([*body.schema, *tangents])}) -> {_tensors(len(body.results))}"
+    tangent_name = f"{name}_tangent"
+    operator = _register(tangent_name, schema, body.run_tangent, body.allocate_tangents)
+    torch.library.register_autograd(tangent_name, _refuse_second_derivative, setup_context=_keep_nothing)
+    return operator
+
+
+def _make_function(body: Body, operator: Any, adjoint_operator: Any, tangent_operator: Any) -> Any:
     """Return an autograd Function around the operator, which, unlike it, transforms of torch.func can differentiate."""
 
     class Adjoint(torch.autograd.Function):  # type: ignore[misc]  # PyTorch may be absent
@@ -163,6 +173,7 @@ def _make_function(body: Body, operator: Any, adjoint_operator: Any) -> Any:
 
         setup_context = staticmethod(_keep_nothing)
         backward = staticmethod(_refuse_second_derivative)
+        jvp = staticmethod(_refuse_second_derivative)
 
         @staticmethod
         def vmap(info: Any, in_dims: Any, *values: Any) -> Any:
@@ -179,6 +190,15 @@ def _make_function(body: Body, operator: Any, adjoint_operator: Any) -> Any:
         def backward(ctx: Any, *adjoints: Any) -> Any:
             run = Adjoint.apply if torch.is_grad_enabled() else Adjoint.forward
             return _adjoints(body, run, ctx, adjoints)
+
+        @staticmethod
+        def jvp(ctx: Any, *tangents: Any) -> Any:
+            values = _kept_inputs(body, ctx, iter(ctx.saved_tensors))
+            given = [
+                torch.zeros_like(values[place]) if tangents[place] is None else tangents[place]
+                for place in body.array_places
+            ]
+            return tangent_operator(*values, *given)
 
         @staticmethod
         def vmap(info: Any, in_dims: Any, *values: Any) -> Any:
@@ -200,16 +220,22 @@ def _refuse_second_derivative(_ctx: Any, *_adjoints: Any) -> Any:
 def _keep_tensors(ctx: Any, inputs: Any, output: Any) -> None:
     """Save inputs and outputs for the backward pass."""
     outputs = output if isinstance(output, (tuple, list)) else (output,)
-    ctx.save_for_backward(*(value for value in inputs if isinstance(value, torch.Tensor)), *outputs)
+    kept = [*(value for value in inputs if isinstance(value, torch.Tensor)), *outputs]
+    ctx.save_for_backward(*kept)
+    ctx.save_for_forward(*kept)
     ctx.values = [None if isinstance(value, torch.Tensor) else value for value in inputs]
+
+
+def _kept_inputs(body: Body, ctx: Any, saved: Iterator[Any]) -> list[Any]:
+    return [
+        next(saved) if parameter.is_array else value for parameter, value in zip(body.inputs, ctx.values, strict=True)
+    ]
 
 
 def _adjoints(body: Body, run: Any, ctx: Any, adjoints: Sequence[Any]) -> Any:
     """Return the adjoints of all inputs, None where there is none."""
     saved = iter(ctx.saved_tensors)
-    values = [
-        next(saved) if parameter.is_array else value for parameter, value in zip(body.inputs, ctx.values, strict=True)
-    ]
+    values = _kept_inputs(body, ctx, saved)
     results = list(saved)
     mask = body.mask_of(values, ctx.needs_input_grad[: len(values)])
     given = [

@@ -7,7 +7,7 @@ from typing import Any
 
 import warp as wp
 from warp.errors import ArgumentError, AutogradError
-from warp.operators.parameters import parameters_of
+from warp.operators.parameters import is_differentiable, parameters_of
 from warp.recording import recording
 
 Dims = int | Sequence[int] | Callable[..., Any] | None
@@ -123,6 +123,34 @@ class Computation:
                         if gradient is not None:
                             gradient.zero_()
             self._replay(shape, inputs, results, adjoints, gradients)
+
+    def run_tangent(
+        self, shape: Sequence[int], inputs: Sequence[Any], outputs: Sequence[Any], tangents: Sequence[Any]
+    ) -> list[Any]:
+        """Return derivatives of the results along a direction of the inputs, as new arrays; None for integers.
+
+        Args:
+            shape: Dimensions of the launch.
+            inputs: Arrays and values; those that the function changes are copied first.
+            outputs: The output arrays, which are written.
+            tangents: The direction of each input, None where that is zero.
+
+        Raises:
+            AutogradError: An operation has no forward mode; names the line.
+        """
+        results: list[Any] = []
+
+        def compute(*arrays: Any) -> list[Any]:
+            after = list(arrays)
+            for place in self._changed_places:
+                after[place] = wp.clone(after[place])
+                results.append(after[place])
+            self._call(shape, after, outputs)
+            results.extend(outputs)
+            return [array for array in results if is_differentiable(array.dtype)]
+
+        found = iter(wp.autograd.jvp(compute, inputs=list(inputs), tangents=list(tangents)))
+        return [next(found) if is_differentiable(array.dtype) else None for array in results]
 
     def _call(self, shape: Sequence[int], inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         device = [*(inputs[place] for place in self.array_places), *outputs][0].device

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import warp as wp
 from warp.errors import ArgumentError
 from warp.operators.computation import Computation, Dims
 from warp.operators.parameters import Parameter, is_differentiable, split_element
@@ -182,6 +183,34 @@ class Operator:
             shape, dtype, _ = self._access.describe(value)
             found.append(self._access.zeros(value, shape, dtype))
         return found
+
+    # ------------------------------------------------------------------ forward mode
+
+    def run_tangent(self, values: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+        """Return derivatives of the results along a direction of the inputs, as tensors; zeros for integers.
+
+        `tangents` holds a tensor for each of the arguments of `run`, None where the direction is zero.
+
+        Raises:
+            AutogradError: An operation has no forward mode; names the line.
+        """
+        made = self.allocate(values)
+        inputs = [self._wrap(parameter, value) for parameter, value in zip(self.inputs, values, strict=True)]
+        directions = [
+            None if tangent is None else self._access.wrap(tangent, array.ndim, array.dtype)
+            for tangent, array in zip(tangents, inputs, strict=True)
+        ]
+        arrays = [
+            self._wrap_result(parameter, tensor, values) for parameter, tensor in zip(self.results, made, strict=True)
+        ]
+        outputs = arrays[len(self.computation.changed) :]
+        found = self.computation.run_tangent(self._launch_shape(values), inputs, outputs, directions)
+        for array, tangent in zip(arrays, found, strict=True):
+            if tangent is None:
+                array.zero_()
+            else:
+                wp.copy(array, tangent)
+        return made
 
     # ------------------------------------------------------------------ arrays
 

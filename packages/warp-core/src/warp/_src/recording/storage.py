@@ -63,6 +63,9 @@ class RecordedArray(Protocol):
     is_written: bool
 
     @property
+    def is_readonly(self) -> bool: ...
+
+    @property
     def requires_grad(self) -> bool: ...
 
     @requires_grad.setter
