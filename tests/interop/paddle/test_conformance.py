@@ -16,6 +16,10 @@ from warp_interop_paddle import BRIDGE
 class TestPaddle(BridgeConformance):
     bridge = BRIDGE
     max_dimensions = 4
+    writers: ClassVar[Any] = {
+        "in place": lambda x: x.add_(paddle.ones_like(x)),
+        "not counted": lambda x: x.set_value(paddle.zeros_like(x)),
+    }
     layouts: ClassVar[Any] = {
         "transposed": (lambda x: x.t().contiguous().t(), lambda x: x),
         "turned": (lambda x: x.flip(0).t(), lambda x: x[::-1].T),

@@ -16,6 +16,7 @@ from warp_interop_torch import BRIDGE
 class TestTorch(BridgeConformance):
     bridge = BRIDGE
     max_dimensions = 4
+    writers: ClassVar[Any] = {"in place": lambda x: x.add_(1), "an element": lambda x: x.__setitem__(0, 7)}
     layouts: ClassVar[Any] = {
         "transposed": (lambda x: x.t().contiguous().t(), lambda x: x),
         "turned": (lambda x: x.flip(0).t(), lambda x: x[::-1].T),

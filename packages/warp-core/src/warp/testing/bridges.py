@@ -5,13 +5,13 @@ from __future__ import annotations
 import gc
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
 import warp as wp
-from warp.errors import ArgumentError
+from warp.errors import ArgumentError, AutogradError
 from warp.plugins import Bridge, derive
 from warp.testing import bridge_kernels as kernels
 from warp.testing.checks import assert_raises, central_differences, for_all
@@ -47,6 +47,8 @@ class BridgeConformance(OperatorConformance, ABC):
     """Whether tensors can be written through Warp."""
     max_dimensions: ClassVar[int] = 3
     """The most dimensions that a tensor can have, at least 1."""
+    writers: ClassVar[Mapping[str, Callable[[Any], object]]] = {}
+    """Operations of the framework that change a tensor in place, by name, if `bridge.version` is set."""
     examples: ClassVar[int] = 25
     """How many examples hypothesis draws in each test."""
 
@@ -291,6 +293,23 @@ class BridgeConformance(OperatorConformance, ABC):
         a = self._from(self.make_tensor(values), grad=self.make_tensor(2 * values))
         np.testing.assert_array_equal(a.grad.numpy(), 2 * values)
         assert self._from(self.make_tensor(values), requires_grad=False).grad is None
+
+    def test_tapes_notice_what_the_framework_writes(self) -> None:
+        """Values computed from a tensor that the framework changes afterwards are refused by a backward pass."""
+        scalar = self._float()
+        if self.bridge.version is None or scalar is None:
+            return
+        assert self.writers, "say in `writers` how the framework writes"
+        values: Any = np.arange(1.0, 4.0).astype(wp.dtype_to_numpy(scalar))
+        for write in self.writers.values():
+            tensor = self.make_tensor(values)
+            x = self._from(tensor, requires_grad=True)
+            y, z = (wp.zeros(3, dtype=scalar, requires_grad=True) for _ in range(2))
+            with wp.Tape() as tape:
+                wp.launch(kernels.square, dim=3, inputs=[x], outputs=[y])
+                wp.launch(kernels.square, dim=3, inputs=[y], outputs=[z])
+            write(tensor)
+            assert_raises(AutogradError, lambda z=z, tape=tape: tape.backward(grads={z: wp.ones(3, dtype=scalar)}))  # type: ignore[misc]  # binds the values now
 
     def test_gradients_are_those_of_finite_differences(self) -> None:
         """Gradients through the framework are float64 central differences, for drawn kernels, types and shapes."""
