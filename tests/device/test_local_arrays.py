@@ -176,6 +176,21 @@ def test_local_arrays_carried_by_loops_have_gradients() -> None:
     np.testing.assert_allclose(x.grad.numpy(), slopes, rtol=1e-6, atol=1e-8)
 
 
+@wp.kernel
+def shown():
+    a = wp.zeros(shape=(2, 2), dtype=float)
+    a[1, 0] = 2.5
+    inner = Inner()
+    inner.n = 3
+    print("a is", a, inner)
+
+
+def test_local_arrays_and_structs_are_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    wp.launch(shown, dim=1)
+    wp.synchronize()
+    assert capfd.readouterr().out == "a is [[0, 0], [2.5, 0]] Inner(q=[0, 0, 0, 0], n=3)\n"
+
+
 # -- mistakes ------------------------------------------------------------------------------------------
 
 
@@ -236,6 +251,30 @@ def to_native(y: wp.array(dtype=float)):
 
 
 @wp.kernel
+def as_vectors(y: wp.array(dtype=float)):
+    a = wp.zeros(2, dtype=float)
+    y[0] = (a + a)[0]
+
+
+@wp.kernel
+def slice_assigned(y: wp.array(dtype=float)):
+    a = wp.zeros(3, dtype=float)
+    a[1:] = 2.0
+    y[0] = a[1]
+
+
+@wp.kernel
+def slice_computed(y: wp.array(dtype=float), n: int):
+    a = wp.zeros(3, dtype=float)
+    y[0] = a[n:][0]
+
+
+@wp.kernel
+def prints_an_array(y: wp.array(dtype=float)):
+    print(y)
+
+
+@wp.kernel
 def without_address(y: wp.array(dtype=float)):
     a = wp.array(shape=(3,), dtype=float)
     y[0] = a[0]
@@ -250,6 +289,10 @@ def without_address(y: wp.array(dtype=float)):
         (unknown_extent, [2], "a shape must be an integer known while compiling"),
         (twice_given, [], "local array 'a' is given twice"),
         (to_native, [], "argument 'a' of native function 'native_copy' cannot be a local array"),
+        (as_vectors, [], r"hint: compute with the elements of a local array in a loop"),
+        (slice_assigned, [], "a slice of an array cannot be assigned to"),
+        (slice_computed, [1], "local arrays need constant bounds"),
+        (prints_an_array, [], "print its elements"),
         (without_address, [], "needs argument 'ptr'"),
     ],
 )

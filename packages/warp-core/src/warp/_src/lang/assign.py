@@ -11,7 +11,7 @@ from warp._src.ir.core import Value
 from warp._src.lang import operators
 from warp._src.lang.annotations import annotated_type, evaluated
 from warp._src.lang.expr import place
-from warp._src.lang.local_arrays import as_local
+from warp._src.lang.local_arrays import as_local, is_local
 from warp._src.lang.memory import atomic_update, has_atomic
 from warp._src.lang.operands import Known, Operand, Poison, Unsettled, is_truth, spelled
 from warp._src.lang.place import Place
@@ -181,7 +181,7 @@ def _assigned_slice(context: Context, target: ast.Subscript, operand: Operand, s
     if not parts:
         return False
     base = place(context, target.value)
-    if isinstance(base, Place) and is_array(base.type):
+    if isinstance(base, Place) and (is_array(base.type) or is_local(base)):
         raise context.unsupported(
             "a slice of an array cannot be assigned to in a kernel", target, "assign its elements in a loop"
         )

@@ -17,6 +17,7 @@ from warp._src.lang.names import Names
 from warp._src.lang.operands import Known, Operand, Poison, Unsettled, is_truth, spelled
 from warp._src.lang.scope import Scope
 from warp._src.lang.text import SourceText
+from warp._src.types.local_arrays import LocalArrayType
 from warp._src.types.scalars import bool_, is_float, is_int, is_scalar
 from warp._src.types.signature import is_array, is_tensor, type_name
 from warp.errors import CompileError, KernelTypeError, UnknownNameError, UnsupportedSyntaxError
@@ -251,6 +252,8 @@ def mixing_hint(name: str, types: Sequence[Any]) -> str:
         return "bit operations are for integers"
     if name == "mul" and len(types) == 2 and all(is_tensor(t) and t.category == "vector" for t in types):
         return "write wp.cw_mul(a, b) for the products of the components, wp.dot(a, b) for their sum"
+    if any(isinstance(t, LocalArrayType) for t in types):
+        return "compute with the elements of a local array in a loop, or use a vector: wp.types.vector(3, float)"
     whole = [t for t in types if isinstance(t, Literal) and t.kind == "i"]
     if len(whole) == 1 and len(types) == 2 and any(is_float(t) for t in types if not isinstance(t, Literal)):
         return f"write {float(whole[0].value)!r}"

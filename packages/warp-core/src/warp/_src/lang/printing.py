@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Any
 from warp._src.builtins.declare import Literal
 from warp._src.ir.core import Value
 from warp._src.lang.arguments import Arguments
+from warp._src.lang.local_arrays import as_local
 from warp._src.lang.operands import Known, Operand, is_truth, spelled
+from warp._src.lang.place import Place
+from warp._src.types.local_arrays import LocalArrayType
 from warp._src.types.scalars import bfloat16, bool_, float16, float32, int32, is_scalar
-from warp._src.types.signature import is_tensor
+from warp._src.types.signature import is_array, is_tensor
+from warp._src.types.structs import StructType
 from warp.errors import KernelTypeError
 
 if TYPE_CHECKING:
@@ -62,7 +66,10 @@ def _printable(context: Context, operand: Operand, arguments: Arguments) -> Valu
     value = context.value(operand, arguments.node)
     if not is_scalar(value.type):
         raise context.error(
-            KernelTypeError, f"wp.printf() cannot print {spelled(operand)}", arguments.node, "use print()"
+            KernelTypeError,
+            f"{spelled(operand)} cannot be printed like this",
+            arguments.node,
+            "print its elements" if is_array(value.type) else "use print()",
         )
     widened = {bool_: int32, float16: float32, bfloat16: float32}.get(value.type)
     return context.builder.cast(widened, value) if widened is not None else value
@@ -89,15 +96,23 @@ def _shown(context: Context, operand: Operand, arguments: Arguments, values: lis
     if isinstance(operand, Literal):
         return str(operand.value)
     value = context.value(operand, arguments.node)
-    if is_tensor(value.type):
-        return _tensor_text(context, value, arguments, values)
+    type: Any = value.type
+    if is_tensor(type):
+        return _listed(context, [context.builder.extract(value, (k,)) for k in range(type.shape[0])], arguments, values)
+    if isinstance(type, LocalArrayType):
+        local, node = as_local(Place(value)), arguments.node
+        elements = [local.at(context, [Literal(k)], [node]).read(context) for k in range(type.shape[0])]
+        return _listed(context, elements, arguments, values)
+    if isinstance(type, StructType):
+        fields = {name: context.builder.extract(value, (name,)) for name in type.fields}
+        parts = [f"{name}={_shown(context, part, arguments, values)}" for name, part in fields.items()]
+        return f"{type.name}({', '.join(parts)})"
     values.append(_printable(context, value, arguments))
     last: Any = values[-1].type
     return "%g" if last.kind == "f" else f"%{_length(last)}{'u' if last.kind == 'u' else 'd'}"
 
 
-def _tensor_text(context: Context, value: Value, arguments: Arguments, values: list[Value]) -> str:
-    parts = [context.builder.extract(value, (index,)) for index in range(value.type.shape[0])]
+def _listed(context: Context, parts: Sequence[Value], arguments: Arguments, values: list[Value]) -> str:
     return f"[{', '.join(_shown(context, part, arguments, values) for part in parts)}]"
 
 

@@ -79,4 +79,6 @@ def _bound(context: Context, node: ast.expr | None) -> int | None:
     operand = context.evaluate(node)
     if isinstance(operand, Literal) and isinstance(operand.value, int):
         return operand.value
-    raise context.unsupported("slices of vectors and matrices need constant bounds", node, "use indices in a loop")
+    raise context.unsupported(
+        "slices of vectors, matrices and local arrays need constant bounds", node, "use indices in a loop"
+    )
