@@ -61,8 +61,8 @@ def builtins_page() -> str:
         "What kernels and functions can call, with every signature. `Float` stands for float16, bfloat16, float32 and",
         "float64, `Int` for all integer types, `Scalar` for all of these; one letter stands for one type or length",
         "throughout a signature. All of them but those of the last section can be called from Python too, where a",
-        "state or variable that is passed is not changed. How numbers are rounded, and derivatives at kinks and poles, is in",
-        "[](semantics.md).",
+        "state or variable that is passed is not changed. How numbers are rounded, and derivatives at kinks and poles,",
+        "is in [](semantics.md).",
         "",
     ]
     for group, names in sorted(_groups().items()):

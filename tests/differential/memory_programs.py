@@ -199,8 +199,13 @@ def generate_memory_program(rng: random.Random) -> Program:
     """Draw a program that overwrites what it reads, and how it is launched."""
     writer = MemoryWriter(rng)
     writer.block(0, False, rng.randrange(2, 8))
+    return launched(rng, HEADER, "\n".join(writer.lines) + "\n" + EPILOGUE + MIXTURE)
+
+
+def launched(rng: random.Random, header: str, body: str) -> Program:
+    """Make a program of a header and what follows it, and draw how it is launched."""
     shape = SHAPES[rng.randrange(len(SHAPES))]
     overlap = list(OVERLAPS)[max(0, rng.randrange(-len(OVERLAPS), len(OVERLAPS)))]
-    header = HEADER.replace("    j = 1\n    i = wp.tid()", "    i, j = wp.tid()") if len(shape) == 2 else HEADER
-    source = header + "\n".join(writer.lines) + "\n" + EPILOGUE + MIXTURE
-    return Program(seed=rng.randrange(1 << 30), shape=shape, overlap=overlap, source=source)
+    if len(shape) == 2:
+        header = header.replace("    j = 1\n    i = wp.tid()", "    i, j = wp.tid()")
+    return Program(seed=rng.randrange(1 << 30), shape=shape, overlap=overlap, source=header + body)

@@ -11,16 +11,16 @@ import numpy as np
 
 
 class Vec3:
-    """A vector with the semantics of a value: reading an element or passing it on makes a copy."""
+    """A vector, of 3 components if none are given, with the semantics of a value: reading or passing it on copies."""
 
     def __init__(self, *components: float) -> None:
         self.c = list(components) or [0.0, 0.0, 0.0]
 
-    def __getitem__(self, index: int) -> float:
-        return self.c[index]
+    def __getitem__(self, index: Any) -> Any:
+        return Vec3(*self.c[index]) if isinstance(index, slice) else self.c[index]
 
-    def __setitem__(self, index: int, value: float) -> None:
-        self.c[index] = value
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.c[index] = value.c if isinstance(index, slice) else value
 
     def __add__(self, other: Vec3) -> Vec3:
         return self.combined(other, lambda a, b: a + b)
@@ -37,6 +37,70 @@ class Vec3:
         return Vec3(*(function(a, b) for a, b in zip(self.c, other.c, strict=True)))
 
 
+class Mat22:
+    """A matrix with the semantics of a value."""
+
+    def __init__(self, *numbers: float) -> None:
+        self.rows = [Vec3(*numbers[:2]), Vec3(*numbers[2:])]
+
+    def __getitem__(self, index: Any) -> Any:
+        if not isinstance(index, tuple):
+            return Vec3(*self.rows[index].c)
+        row, column = index
+        return Vec3(*(part[column] for part in self.rows)) if isinstance(row, slice) else self.rows[row][column]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(index, tuple):
+            self.rows[index[0]][index[1]] = value
+        else:
+            self.rows[index] = Vec3(*value.c)
+
+    def __add__(self, other: Mat22) -> Mat22:
+        return Mat22(*(number for a, b in zip(self.rows, other.rows, strict=True) for number in (a + b).c))
+
+    def __mul__(self, factor: float) -> Mat22:
+        return Mat22(*(number * factor for row in self.rows for number in row.c))
+
+    __rmul__ = __mul__
+
+    def __matmul__(self, other: Any) -> Any:
+        if isinstance(other, Vec3):
+            return Vec3(*(Model.dot(row, other) for row in self.rows))
+        return Mat22(*(Model.dot(row, other[:, column]) for row in self.rows for column in range(2)))
+
+
+class Whole(int):
+    """An integer that wraps around."""
+
+    bits: int
+    is_signed: bool
+
+    def __new__(cls, value: Any) -> Whole:
+        wrapped = int(value) & ((1 << cls.bits) - 1)
+        return super().__new__(cls, wrapped - (1 << cls.bits if cls.is_signed and wrapped >> (cls.bits - 1) else 0))
+
+
+def _wrapping(name: str) -> Callable[..., Whole]:
+    operation = getattr(int, name)
+    return lambda self, *others: type(self)(operation(int(self), *map(int, others)))
+
+
+for _name in "add sub mul mod and or xor lshift rshift neg invert".split():
+    setattr(Whole, f"__{_name}__", _wrapping(f"__{_name}__"))
+
+
+class UInt32(Whole):
+    """Unsigned, 32 bits."""
+
+    bits, is_signed = 32, False
+
+
+class Int8(Whole):
+    """Two's complement, 8 bits."""
+
+    bits, is_signed = 8, True
+
+
 class Body:
     """A struct with the semantics of a value."""
 
@@ -49,6 +113,10 @@ class Array:
 
     def __init__(self, memory: np.ndarray, is_vector: bool = False) -> None:
         self.memory, self.is_vector = memory, is_vector
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.memory.shape
 
     def __getitem__(self, index: Any) -> Any:
         found = self.memory[index]
@@ -119,7 +187,10 @@ class Model:
 
     float64 = float
     int32 = int
-    vec3d = Vec3
+    vec3d = vec2d = Vec3
+    mat22d = Mat22
+    uint32 = UInt32
+    int8 = Int8
     sin = staticmethod(math.sin)
     tanh = staticmethod(math.tanh)
     max = staticmethod(max)
@@ -149,7 +220,31 @@ class Model:
     @staticmethod
     def func(function: Callable[..., Any]) -> Callable[..., Any]:
         """Pass structs by value where the callee returns them changed."""
-        return lambda *args: function(*(copy.deepcopy(arg) for arg in args))
+
+        def passed(arg: Any) -> Any:
+            return arg if isinstance(arg, (Array, np.ndarray)) else copy.deepcopy(arg)
+
+        return lambda *args, **named: function(*map(passed, args), **{name: passed(arg) for name, arg in named.items()})
+
+    @staticmethod
+    def zeros(shape: Any, dtype: Any) -> np.ndarray:
+        return np.zeros(shape)
+
+    @staticmethod
+    def static(value: Any) -> Any:
+        return value
+
+    @staticmethod
+    def determinant(m: Mat22) -> float:
+        return m[0, 0] * m[1, 1] - m[0, 1] * m[1, 0]
+
+    @staticmethod
+    def trace(m: Mat22) -> float:
+        return m[0, 0] + m[1, 1]
+
+    @staticmethod
+    def transpose(m: Mat22) -> Mat22:
+        return Mat22(m[0, 0], m[1, 0], m[0, 1], m[1, 1])
 
     @staticmethod
     def struct(declaration: type) -> type[Body]:
@@ -161,4 +256,4 @@ class Model:
 
     @staticmethod
     def dot(a: Vec3, b: Vec3) -> float:
-        return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+        return sum(x * y for x, y in zip(a.c, b.c, strict=True))

@@ -19,6 +19,7 @@ from tests.differential.running import (
     run_interpreted,
     taped,
 )
+from tests.differential.wide_programs import generate_wide_program
 
 import warp as wp
 from warp._src.launch.program import executor
@@ -70,7 +71,7 @@ def same(found: Memory, expected: Memory, what: str) -> None:
 @pytest.mark.parametrize("seed", range(100, 116))
 def test_compiled_code_equals_the_interpreter(seed: int, workers: object) -> None:
     rng = random.Random(seed)
-    program = generate(rng) if seed % 3 == 0 else generate_memory_program(rng)
+    program = (generate, generate_memory_program, generate_wide_program)[seed % 3](rng)
     function = front_end(program)
     expected = run_interpreted(function, program)
     assert is_tame(dict(plain(expected)), 1e6), "choose another seed"

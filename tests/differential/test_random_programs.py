@@ -13,6 +13,7 @@ from tests.differential.inputs import plain
 from tests.differential.memory_programs import generate_memory_program
 from tests.differential.programs import Program, generate
 from tests.differential.running import front_end, run_as_python, run_interpreted
+from tests.differential.wide_programs import generate_wide_program
 
 from warp._src.ir.verify import verify
 
@@ -47,6 +48,21 @@ def test_the_adjoint_of_programs_that_read_what_they_write_equals_duals(rng: ran
     program = generate_memory_program(rng)
     note(f"{program.source}\nlaunched over {program.shape}, 'also' is {program.overlap}")
     assume(check_gradients(front_end(program), program))
+
+
+@given(randoms)
+def test_programs_of_the_wider_language(rng: random.Random) -> None:
+    program = generate_wide_program(rng)
+    note(f"{program.source}\nlaunched over {program.shape}, 'also' is {program.overlap}")
+    check_primal(program)
+    assume(check_gradients(front_end(program), program))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_fixed_programs_of_the_wider_language(seed: int) -> None:
+    program = generate_wide_program(random.Random(seed))
+    check_primal(program)
+    check_gradients(front_end(program), program)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from warp.jax_experimental.ffi import jax_callable, jax_kernel, register_ffi_callback
 
 import warp as wp
+from warp.jax_experimental.ffi import jax_callable, jax_kernel, register_ffi_callback
 
 
 @wp.kernel

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from warp.entries import ArgumentBlock, KernelEntries
 from warp.errors import AutogradError
+from warp.operators import Computation
+from warp_interop_jax.function_calls import FunctionAdjoint, FunctionForward, FunctionSite, FunctionTangent
 from warp_interop_jax.handler import TARGET, handler
 from warp_interop_jax.plan import Layout, Plan, PlanBuilder
 from warp_interop_jax.primitive import Derived, is_float
@@ -54,6 +57,29 @@ class Site:
     arrays: tuple[ArrayPlace, ...]
     dim: tuple[int, ...]
     vmap_method: str | None
+    values: tuple[Any, ...] = field(compare=False, repr=False)
+    """Arguments of the kernel that are no arrays, in their places; the block of arguments holds them."""
+
+    @cached_property
+    def by_python(self) -> FunctionSite:
+        """Return the same call as a launch from Python, for devices that native code does not launch on."""
+        by_number = {array.number: array for array in self.arrays}
+        places = [by_number.get(number) for number in range(len(self.entries.types))]
+        is_output = [place is not None and place.is_output for place in places]
+        names = [name for name, _ in self.entries.kernel.parameters]
+        changed = [names[array.number] for array in self.arrays if array.is_changed]
+        computation = Computation(self.entries.kernel, len(self.results), self.dim, None, changed)
+        return FunctionSite(
+            computation,
+            self.entries.kernel.key,
+            tuple(None if place is None else place.layout for place in places),
+            tuple(None if n not in by_number else type.dtype for n, type in enumerate(self.entries.types)),
+            self.values[: is_output.index(True)] if any(is_output) else self.values,
+            f"{self.block.template!r}",
+            True,
+            self.vmap_method,
+            self.dim,
+        )
 
     @cached_property
     def inputs(self) -> tuple[ArrayPlace, ...]:
@@ -120,8 +146,10 @@ class Forward:
         builder.launch(site.entries.forward(site.dim), site.dim, site.block, arrays)
         return builder.build()
 
-    def apply(self, *operands: Any) -> list[Any]:
+    def apply(self, *operands: Any, is_native: bool) -> list[Any]:
         """Return the results."""
+        if not is_native:
+            return FunctionForward(self.site.by_python).apply(*operands, is_native=False)
         aliases = {number: place for place, number in enumerate(self.changed)}
         method = self.site.vmap_method
         count = len(self.site.results)
@@ -180,9 +208,12 @@ class Tangent:
         builder.launch(site.entries.tangent(site.dim), site.dim, site.doubled, arrays, "tangent of ")
         return builder.build()
 
-    def apply(self, *operands: Any) -> list[Any]:
+    def apply(self, *operands: Any, is_native: bool) -> list[Any]:
         """Return the directions of the results of floating point."""
         used = (*operands[: len(self.site.inputs)], *operands[self._first :])
+        if not is_native:
+            found = FunctionTangent(self.site.by_python, self.perturbed).apply(*used, is_native=False)
+            return [found[number] for number in self.given]
         return self.site.run(self.plan, used, len(self.results), vmap_method=_DERIVATIVE_METHOD)
 
     def tangent(self, perturbed: tuple[int, ...]) -> Derived:
@@ -271,8 +302,16 @@ class Adjoint:
         arrays = [(array.number, array.layout, values[array.number], None) for array in site.arrays]
         builder.launch(recording.entry, site.dim, site.block, arrays)
 
-    def apply(self, *operands: Any) -> list[Any]:
+    def apply(self, *operands: Any, is_native: bool) -> list[Any]:
         """Return the cotangents of the inputs sought."""
+        if not is_native:
+            given = dict(zip(self.given, operands[self._first :], strict=True))
+            seeds = [
+                given[n] if n in given else jnp.zeros(array.layout.full, array.layout.dtype)
+                for n, array in enumerate(self.site.float_results)
+            ]
+            used = (*operands[: len(self.site.inputs)], *seeds)
+            return FunctionAdjoint(self.site.by_python, self.sought).apply(*used, is_native=False)
         return self.site.run(self.plan, operands, len(self.sought), vmap_method=_DERIVATIVE_METHOD)
 
     def tangent(self, perturbed: tuple[int, ...]) -> Derived:
@@ -353,8 +392,10 @@ class AdjointTangent:
         builder.launch(entry, site.dim, site.doubled, arrays, "tangent of the adjoint of ")
         return builder.build()
 
-    def apply(self, *operands: Any) -> list[Any]:
+    def apply(self, *operands: Any, is_native: bool) -> list[Any]:
         """Return the directions of the cotangents of the inputs sought."""
+        if not is_native:
+            raise AutogradError(f"kernel '{self.site.entries.kernel.key}': second derivatives are for the CPU")
         return self.site.run(self.plan, operands, len(self.sought), vmap_method=_DERIVATIVE_METHOD)
 
     def tangent(self, perturbed: tuple[int, ...]) -> Derived:

@@ -7,16 +7,16 @@ from typing import Any
 
 import warp as wp
 from warp.errors import ArgumentError
+from warp.operators import Computation
 from warp_interop_jax.function_calls import FunctionForward, FunctionSite
 from warp_interop_jax.parameters import (
     OutputDims,
-    Parameter,
-    element_type,
-    is_concrete,
+    element_of,
+    in_order,
     known_method,
+    layout_of,
     output_layouts,
-    parameters_of,
-    require_representable,
+    resolved,
     split_arguments,
 )
 from warp_interop_jax.primitive import bind
@@ -26,49 +26,41 @@ class JaxCallable:
     """A Python function as an operation of JAX: call it with arrays, also inside `jax.jit`; it returns a list."""
 
     def __init__(
-        self,
-        function: Callable[..., Any],
-        parameters: Sequence[Parameter],
-        is_graph_compatible: bool,
-        vmap_method: str | None,
-        output_dims: OutputDims,
+        self, computation: Computation, is_graph_compatible: bool, vmap_method: str | None, output_dims: OutputDims
     ) -> None:
-        self.function = function
-        self.__name__ = getattr(function, "__name__", "function")
-        self.__doc__ = function.__doc__
-        self._parameters = tuple(parameters)
-        self._inputs = tuple(parameter for parameter in parameters if not parameter.is_output)
-        self._outputs = tuple(parameter for parameter in parameters if parameter.is_output)
+        self.function = computation.function
+        self.__name__ = computation.name
+        self.__doc__ = computation.function.__doc__
+        self._computation = computation
+        self._inputs = list(enumerate(computation.inputs))
         self._is_graph_compatible = is_graph_compatible
         self._vmap_method = vmap_method
         self._output_dims = output_dims
 
-    def __call__(self, *args: Any, output_dims: OutputDims = None, vmap_method: str | None = None) -> list[Any]:
+    def __call__(
+        self, *args: Any, output_dims: OutputDims = None, vmap_method: str | None = None, **keywords: Any
+    ) -> list[Any]:
         """Return the outputs, inputs that the function changes first.
 
         Raises ArgumentError, which names the parameter, for an argument that does not fit.
         """
-        arrays, values = split_arguments(self.__name__, self._inputs, args)
-        inputs = [
-            (p, p.layout_of(array)) for p, array in zip((p for p in self._inputs if p.is_array), arrays, strict=True)
-        ]
-        dims = inputs[0][1].shape if inputs else None
-        chosen = self._output_dims if output_dims is None else output_dims
-        outputs = output_layouts(self._outputs, inputs, dims, chosen)
-        layouts = {parameter.number: layout for parameter, layout in inputs}
-        for parameter, layout in zip(self._outputs, outputs, strict=True):
-            require_representable(parameter.name, layout.dtype)
-            layouts[parameter.number] = layout
+        given = in_order(self.__name__, self._inputs, args, keywords)
+        arrays, values = split_arguments(self._inputs, given)
+        following = iter(arrays)
+        inputs = {place: layout_of(p, next(following)) for place, p in self._inputs if p.is_array}
+        found = list(inputs.values())
+        chosen = resolved(self._output_dims if output_dims is None else output_dims, given)
+        outputs = output_layouts(self._computation.outputs, found, found[0].shape if found else None, chosen)
+        layouts = [inputs.get(place) for place, _ in self._inputs] + outputs
+        parameters = [*self._computation.inputs, *self._computation.outputs]
         types = [
-            None if not p.is_array else p.type.dtype if is_concrete(p.type.dtype) else element_type(layouts[p.number])
-            for p in self._parameters
+            None if layout is None else element_of(p, layout) for p, layout in zip(parameters, layouts, strict=True)
         ]
-        ordered = tuple(values.get(parameter.number) for parameter in self._parameters)
+        ordered = tuple(values.get(place) for place, _ in self._inputs)
         site = FunctionSite(
-            self.function,
+            self._computation,
             f"{getattr(self.function, '__module__', '')}.{getattr(self.function, '__qualname__', self.__name__)}",
-            self._parameters,
-            tuple(layouts.get(parameter.number) for parameter in self._parameters),
+            tuple(layouts),
             tuple(types),
             ordered,
             repr([(type(value), value) for value in ordered]),
@@ -106,6 +98,6 @@ def jax_callable(
         ArgumentError: The function has parameters that JAX has nothing for, or the number of outputs does not fit.
     """
     if isinstance(func, wp.Kernel) or not callable(func):
-        raise ArgumentError(f"jax_callable takes a function, got {func!r:.80}; for a kernel: jax_kernel")
-    parameters = parameters_of(func, num_outputs, in_out_argnames or ())
-    return JaxCallable(func, parameters, graph_compatible, vmap_method, output_dims)
+        raise ArgumentError(f"jax_callable takes a function, got {type(func).__qualname__}; for a kernel: jax_kernel")
+    computation = Computation(func, num_outputs, in_out_argnames=in_out_argnames or ())
+    return JaxCallable(computation, graph_compatible, vmap_method, output_dims)

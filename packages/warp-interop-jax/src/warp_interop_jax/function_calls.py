@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -17,9 +17,9 @@ import numpy as np
 
 import warp as wp
 from warp.errors import AutogradError
+from warp.operators import Computation
 from warp_interop_jax.batches import each
 from warp_interop_jax.callback import Buffer, CallContext, array_of, register_callback
-from warp_interop_jax.parameters import Parameter
 from warp_interop_jax.plan import Layout
 from warp_interop_jax.primitive import Derived, is_float
 from warp_interop_jax.varying import type_like, types_of
@@ -33,30 +33,36 @@ _keys: Final[dict[_FunctionCall, int]] = {}
 
 @dataclass(frozen=True)
 class FunctionSite:
-    """A call of a function: everything but the data."""
+    """A call of a function: everything but the data. Parameters are numbered, inputs first."""
 
-    function: Callable[..., Any] = field(repr=False)
+    computation: Computation = field(repr=False)
     name: str
-    parameters: tuple[Parameter, ...]
     layouts: tuple[Layout | None, ...]
     """Those of arrays; None for values."""
     types: tuple[Any, ...]
     """Types of the elements of arrays."""
     values: tuple[Any, ...] = field(compare=False, repr=False)
-    """Those of the other parameters; None for arrays."""
+    """Those of inputs; None for arrays."""
     text_of_values: str
     is_graph_compatible: bool
     vmap_method: str | None
+    dim: tuple[int, ...] = ()
+    """Threads of the launch, if it is a kernel."""
 
     @cached_property
     def inputs(self) -> tuple[int, ...]:
-        """Return the numbers of the parameters that are arrays which the caller passes."""
-        return tuple(p.number for p in self.parameters if p.is_array and not p.is_output)
+        """Return the numbers of the arrays that the caller passes."""
+        return self.computation.array_places
+
+    @cached_property
+    def outputs(self) -> tuple[int, ...]:
+        """Return the numbers of the arrays that are made."""
+        return tuple(range(len(self.values), len(self.layouts)))
 
     @cached_property
     def results(self) -> tuple[int, ...]:
-        """Return the numbers of the parameters whose arrays the caller gets."""
-        return tuple(p.number for p in self.parameters if p.is_output or p.is_changed)
+        """Return the numbers of the arrays that the caller gets."""
+        return tuple(n for n in self.inputs if self.computation.inputs[n].is_changed) + self.outputs
 
     @cached_property
     def float_results(self) -> tuple[int, ...]:
@@ -64,22 +70,27 @@ class FunctionSite:
         return tuple(number for number in self.results if is_float(self.type_of(number)))
 
     def layout(self, number: int) -> Layout:
-        """Return the layout of an array parameter."""
+        """Return the layout of an array."""
         found = self.layouts[number]
         assert found is not None, "only arrays are asked for"
         return found
 
     def type_of(self, number: int) -> Any:
-        """Return shape and dtype of an array parameter."""
+        """Return shape and dtype of an array."""
         return jax.ShapeDtypeStruct(self.layout(number).full, self.layout(number).dtype)
 
-    def call(self, arguments: Sequence[Any]) -> None:
-        """Call the function."""
-        self.function(*arguments)
-
-    def with_values(self, arrays: dict[int, Any]) -> list[Any]:
-        """Return the arguments of the function, given its arrays."""
+    def arguments(self, arrays: Mapping[int, Any]) -> list[Any]:
+        """Return the inputs of the function, given their arrays."""
         return [arrays.get(number, value) for number, value in enumerate(self.values)]
+
+    def call(self, arrays: Mapping[int, Any]) -> None:
+        """Call the function, or launch the kernel, on arrays by number; a recorder may be listening."""
+        function = self.computation.function
+        outputs = [arrays[number] for number in self.outputs]
+        if isinstance(function, wp.Kernel):
+            wp.launch(function, self.dim, inputs=self.arguments(arrays), outputs=outputs)
+        else:
+            function(*self.arguments(arrays), *outputs)
 
 
 @dataclass(frozen=True)
@@ -148,7 +159,7 @@ class FunctionForward(_FunctionCall):
         """Return the operands that share memory with results."""
         return tuple(place for place, number in enumerate(self.site.inputs) if number in self.site.results)
 
-    def apply(self, *operands: Any) -> list[Any]:
+    def apply(self, *operands: Any, is_native: bool) -> list[Any]:
         """Return the results."""
         aliases = {number: place for place, number in enumerate(self.changed)}
         return self._call(operands, self.site.vmap_method, input_output_aliases=aliases)
@@ -158,7 +169,7 @@ class FunctionForward(_FunctionCall):
         arrays = _arrays(self.site, self.site.inputs, inputs)
         results = _arrays(self.site, self.site.results, outputs)
         _start(results, arrays)
-        self.site.call(self.site.with_values(arrays | results))
+        self.site.call(arrays | results)
 
     def tangent(self, perturbed: tuple[int, ...]) -> Derived:
         """Return forward mode."""
@@ -188,7 +199,7 @@ class FunctionTangent(_FunctionCall):
         """Return which parameters results belong to."""
         return self.site.float_results
 
-    def apply(self, *operands: Any) -> list[Any]:
+    def apply(self, *operands: Any, is_native: bool) -> list[Any]:
         """Return the directions of the results of floating point."""
         return self._call(operands, "expand_dims")
 
@@ -206,7 +217,7 @@ class FunctionTangent(_FunctionCall):
                 number: wp.clone(values[given.index(number)]) if number in given else _zeros(site, number)
                 for number in site.results
             }
-            site.call(site.with_values(dict(zip(given, values, strict=True)) | results))
+            site.call(dict(zip(given, values, strict=True)) | results)
             return [results[number] for number in site.float_results]
 
         tangents = [directions.get(number) for number in given]
@@ -248,7 +259,7 @@ class FunctionAdjoint(_FunctionCall):
         """Return which parameters results belong to."""
         return tuple(self.site.inputs[place] for place in self.sought)
 
-    def apply(self, *operands: Any) -> list[Any]:
+    def apply(self, *operands: Any, is_native: bool) -> list[Any]:
         """Return the cotangents of the inputs sought."""
         return self._call(operands, "expand_dims")
 
@@ -259,18 +270,18 @@ class FunctionAdjoint(_FunctionCall):
         arrays = _arrays(site, site.inputs, inputs[:count])
         seeds = _arrays(site, site.float_results, inputs[count:])
         gradients = _arrays(site, self.result_numbers, outputs)
-        for number, gradient in gradients.items():
+        for gradient in gradients.values():
             gradient.zero_()
-            arrays[number].grad = gradient
-        with wp.Tape() as tape:
-            results = {
-                number: wp.clone(arrays[number], requires_grad=number in seeds)
-                if number in arrays
-                else _zeros(site, number, number in seeds)
-                for number in site.results
-            }
-            site.call(site.with_values(arrays | results))
-        tape.backward(grads={results[number]: seed for number, seed in seeds.items()})
+        results = {n: wp.clone(arrays[n]) if n in arrays else _zeros(site, n) for n in site.results}
+        if isinstance(site.computation.function, wp.Kernel):
+            site.call(arrays | results)  # a function runs again on a tape, a kernel's adjoint wants its results
+        site.computation.run_adjoint(
+            site.dim,
+            site.arguments(arrays),
+            list(results.values()),
+            [seeds.get(number) for number in site.results],
+            [gradients.get(number) for number in range(len(site.values))],
+        )
 
     def tangent(self, perturbed: tuple[int, ...]) -> Derived:
         """Raise AutogradError: there are no second derivatives."""
@@ -279,8 +290,8 @@ class FunctionAdjoint(_FunctionCall):
     transposed = tangent
 
 
-def _zeros(site: FunctionSite, number: int, requires_grad: bool = False) -> Any:
-    return wp.zeros(site.layout(number).shape, dtype=site.types[number], requires_grad=requires_grad)
+def _zeros(site: FunctionSite, number: int) -> Any:
+    return wp.zeros(site.layout(number).shape, dtype=site.types[number])
 
 
 def _arrays(site: FunctionSite, numbers: Sequence[int], buffers: Sequence[Buffer]) -> dict[int, Any]:

@@ -8,18 +8,18 @@ from typing import Any
 import warp as wp
 from warp.entries import KernelEntries
 from warp.errors import ArgumentError
+from warp.operators import Parameter, parameters_of
 from warp_interop_jax.calls import ArrayPlace, Forward, Site
 from warp_interop_jax.parameters import (
     Dims,
     OutputDims,
-    Parameter,
     dims_of,
-    element_type,
-    is_concrete,
+    element_of,
+    in_order,
     known_method,
+    layout_of,
     output_layouts,
-    parameters_of,
-    require_representable,
+    resolved,
     split_arguments,
 )
 from warp_interop_jax.plan import Layout
@@ -41,8 +41,9 @@ class JaxKernel:
         self.__name__ = kernel.key
         self.__doc__ = kernel.__doc__
         self._parameters = tuple(parameters)
-        self._inputs = tuple(parameter for parameter in parameters if not parameter.is_output)
-        self._outputs = tuple(parameter for parameter in parameters if parameter.is_output)
+        numbered = list(enumerate(parameters))
+        self._inputs = tuple((n, parameter) for n, parameter in numbered if not parameter.is_output)
+        self._outputs = tuple((n, parameter) for n, parameter in numbered if parameter.is_output)
         self._vmap_method = vmap_method
         self._launch_dims = launch_dims
         self._output_dims = output_dims
@@ -55,17 +56,19 @@ class JaxKernel:
         launch_dims: Dims = None,
         output_dims: OutputDims = None,
         vmap_method: str | None = None,
+        **keywords: Any,
     ) -> list[Any]:
         """Return the outputs, inputs that the kernel changes first.
 
         Raises ArgumentError, which names the parameter, for an argument that does not fit.
         """
-        arrays, values = split_arguments(self.__name__, self._inputs, args)
+        given = in_order(self.__name__, self._inputs, args, keywords)
+        arrays, values = split_arguments(self._inputs, given)
         call = self._call_for(
             arrays,
             values,
-            self._launch_dims if launch_dims is None else launch_dims,
-            self._output_dims if output_dims is None else output_dims,
+            resolved(self._launch_dims if launch_dims is None else launch_dims, given),
+            resolved(self._output_dims if output_dims is None else output_dims, given),
             self._vmap_method if vmap_method is None else vmap_method,
         )
         return bind(call, arrays)
@@ -92,23 +95,18 @@ class JaxKernel:
         self, arrays: Sequence[Any], values: dict[int, Any], launch_dims: Any, output_dims: Any, vmap_method: str | None
     ) -> Forward:
         given = iter(arrays)
-        inputs = [(p, p.layout_of(next(given))) for p in self._inputs if p.is_array]
+        layouts = {n: layout_of(p, next(given)) for n, p in self._inputs if p.is_array}
+        inputs = list(layouts.values())
         dims = dims_of(launch_dims, "launch_dims") if launch_dims is not None else None
         if dims is None and inputs:
-            dims = inputs[0][1].shape
-        outputs = output_layouts(self._outputs, inputs, dims, output_dims)
-        if dims is None:
-            dims = outputs[0].shape if output_dims is not None else None
-        if dims is None:
-            raise ArgumentError(f"{self.__name__} has no input array, so give launch_dims")
-        layouts = {parameter.number: layout for parameter, layout in inputs}
-        for parameter, layout in zip(self._outputs, outputs, strict=True):
-            require_representable(parameter.name, layout.dtype)
-            layouts[parameter.number] = layout
+            dims = inputs[0].shape
+        outputs = output_layouts([p for _, p in self._outputs], inputs, dims, output_dims)
+        dims = outputs[0].shape if dims is None else dims
+        layouts.update((n, layout) for (n, _), layout in zip(self._outputs, outputs, strict=True))
         entries = self._entries_for(layouts, values)
-        ordered = [values.get(parameter.number) for parameter in self._parameters]
+        ordered = [values.get(number) for number in range(len(self._parameters))]
         places = tuple(
-            ArrayPlace(p.number, layouts[p.number], p.is_output, p.is_changed) for p in self._parameters if p.is_array
+            ArrayPlace(n, layouts[n], p.is_output, p.is_changed) for n, p in enumerate(self._parameters) if p.is_array
         )
         return Forward(
             Site(
@@ -118,19 +116,17 @@ class JaxKernel:
                 places,
                 dims,
                 known_method(vmap_method),
+                tuple(ordered),
             )
         )
 
     def _entries_for(self, layouts: dict[int, Layout], values: dict[int, Any]) -> KernelEntries:
-        types = tuple(
-            _type(parameter, layouts.get(parameter.number), values.get(parameter.number))
-            for parameter in self._parameters
-        )
+        types = tuple(_type(p, layouts.get(n), values.get(n)) for n, p in enumerate(self._parameters))
         key = tuple((type.__class__, type) for type in types)
         entries = self._entries.get(key)
         if entries is None:
             entries = self._entries.setdefault(key, KernelEntries(self.kernel, types))
-            written = [p.name for p in self._inputs if p.number in entries.writes and p.is_array and not p.is_changed]
+            written = [p.name for n, p in self._inputs if n in entries.writes and p.is_array and not p.is_changed]
             if written:
                 del self._entries[key]
                 raise ArgumentError(
@@ -145,9 +141,8 @@ class JaxKernel:
 
 def _type(parameter: Parameter, layout: Layout | None, value: Any) -> Any:
     if layout is not None:
-        dtype = parameter.type.dtype if is_concrete(parameter.type.dtype) else element_type(layout)
-        return wp.types.ArrayType(dtype, parameter.type.ndim)
-    if is_concrete(parameter.type):
+        return wp.types.ArrayType(element_of(parameter, layout), parameter.type.ndim)
+    if getattr(parameter.type, "size", None) is not None:
         return parameter.type
     return value if value.__class__ in (int, float) else type(value)
 
@@ -170,9 +165,10 @@ def jax_kernel(
         kernel: The kernel.
         num_outputs: Number of outputs, those in `in_out_argnames` included.
         vmap_method: How `jax.vmap` batches it: "broadcast_all", "expand_dims", "sequential" or another that JAX knows.
-        launch_dims: Threads, an int or a tuple; by default the shape of the first input array.
-        output_dims: Shape of the outputs, an int or a tuple, or by name of the output; with or without the dimensions
-            of vectors and matrices. By default `launch_dims`, or the shape of the first input of as many dimensions.
+        launch_dims: Threads: an int, a tuple, or a function of the arguments that returns one; by default the shape of
+            the first input array.
+        output_dims: Shape of the outputs, given likewise, or by name of the output; with or without the dimensions of
+            vectors and matrices. By default `launch_dims`, or the shape of the first input of as many dimensions.
         in_out_argnames: Inputs that the kernel changes; they are returned as they are after the launch.
         enable_backward: Accepted for programs that ask for it; there are always gradients.
 
@@ -183,6 +179,5 @@ def jax_kernel(
     """
     if not isinstance(kernel, wp.Kernel):
         raise ArgumentError(f"jax_kernel takes a kernel, got {type(kernel).__qualname__}; for a function: jax_callable")
-    return JaxKernel(
-        kernel, parameters_of(kernel, num_outputs, in_out_argnames or ()), vmap_method, launch_dims, output_dims
-    )
+    parameters = parameters_of(kernel, num_outputs, in_out_argnames or (), takes_generic_values=True)
+    return JaxKernel(kernel, parameters, vmap_method, launch_dims, output_dims)

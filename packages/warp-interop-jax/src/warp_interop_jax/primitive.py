@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, Protocol
 
 import jax
@@ -28,8 +28,8 @@ class Call(Hashable, Protocol):
     def changed(self) -> tuple[int, ...]:
         """Return the numbers of the operands that share memory with results."""
 
-    def apply(self, *operands: Any) -> list[Any]:
-        """Return the results, by operations of JAX."""
+    def apply(self, *operands: Any, is_native: bool) -> list[Any]:
+        """Return the results, by operations of JAX; `is_native` where native code can launch the kernel."""
 
     def tangent(self, perturbed: tuple[int, ...]) -> Derived:
         """Return the call for the directions of those results that are of floating point.
@@ -81,8 +81,8 @@ def _result_types(*operands: Any, call: Call) -> list[Any]:
     return [type_like(operands, result) for result in call.results]
 
 
-def _lowered(*operands: Any, call: Call) -> list[Any]:
-    return call.apply(*operands)
+def _lowered(*operands: Any, call: Call, is_native: bool) -> list[Any]:
+    return call.apply(*operands, is_native=is_native)
 
 
 # ---------------------------------------------------------------------------------------------------- derivatives
@@ -139,9 +139,10 @@ class Batched:
         """Return the operands that share memory with results."""
         return self.call.changed
 
-    def apply(self, *operands: Any) -> list[Any]:
+    def apply(self, *operands: Any, is_native: bool) -> list[Any]:
         """Return the results."""
-        found: list[Any] = jax.vmap(self.call.apply, in_axes=self.axes, axis_size=self.size)(*operands)
+        apply = partial(self.call.apply, is_native=is_native)
+        found: list[Any] = jax.vmap(apply, in_axes=self.axes, axis_size=self.size)(*operands)
         return found
 
     def tangent(self, perturbed: tuple[int, ...]) -> Derived:
@@ -177,8 +178,8 @@ class _BatchedTransposed(Batched):
     def changed(self) -> tuple[int, ...]:
         return ()
 
-    def apply(self, *operands: Any) -> list[Any]:
-        found = super().apply(*operands)
+    def apply(self, *operands: Any, is_native: bool) -> list[Any]:
+        found = super().apply(*operands, is_native=is_native)
         return [
             result.sum(0) if place is None else jnp.moveaxis(result, 0, place)
             for result, place in zip(found, self.places, strict=True)
@@ -218,4 +219,6 @@ call_p.def_abstract_eval(_result_types)
 ad.primitive_jvps[call_p] = _jvp
 ad.primitive_transposes[call_p] = _transpose
 batching.primitive_batchers[call_p] = _batch
-mlir.register_lowering(call_p, mlir.lower_fun(_lowered, multiple_results=True))
+for _platform in ("cpu", "cuda"):
+    _rule = mlir.lower_fun(partial(_lowered, is_native=_platform == "cpu"), multiple_results=True)
+    mlir.register_lowering(call_p, _rule, platform=_platform)

@@ -12,7 +12,17 @@ from warp.operators.computation import Dims as Dims
 from warp.operators.operator import Operator as Operator
 from warp.operators.parameters import Parameter as Parameter
 from warp.operators.parameters import is_differentiable as is_differentiable
+from warp.operators.parameters import parameters_of as parameters_of
 from warp.operators.parameters import split_element as split_element
 from warp.operators.tensors import Tensors as Tensors
 
-__all__ = ["Computation", "Dims", "Operator", "Parameter", "Tensors", "is_differentiable", "split_element"]
+__all__ = [
+    "Computation",
+    "Dims",
+    "Operator",
+    "Parameter",
+    "Tensors",
+    "is_differentiable",
+    "parameters_of",
+    "split_element",
+]

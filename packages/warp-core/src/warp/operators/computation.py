@@ -125,7 +125,7 @@ class Computation:
             self._replay(shape, inputs, results, adjoints, gradients)
 
     def _call(self, shape: Sequence[int], inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        device = inputs[self.array_places[0]].device
+        device = [*(inputs[place] for place in self.array_places), *outputs][0].device
         if self._is_kernel:
             wp.launch(self.function, tuple(shape), inputs=list(inputs), outputs=list(outputs), device=device)
             return

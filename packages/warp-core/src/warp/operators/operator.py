@@ -34,6 +34,8 @@ class Operator:
         self.results = self.computation.results
         self.array_places = self.computation.array_places
         """Which of the inputs are arrays."""
+        if not self.array_places:
+            raise ArgumentError("an operator needs at least one input that is an array")
         self._access = TensorAccess(tensors)
         self._names = [parameter.name for parameter in self.inputs]
         self._value_places = [place for place, parameter in enumerate(self.inputs) if not parameter.is_array]

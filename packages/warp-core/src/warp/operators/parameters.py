@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import warp as wp
 from warp.errors import ArgumentError
@@ -84,10 +84,13 @@ def is_differentiable(dtype: Any) -> bool:
     return getattr(getattr(dtype, "scalar", dtype), "kind", "") == "f"
 
 
-def parameters_of(function: Any, num_outputs: int, changed: Sequence[str]) -> tuple[Parameter, ...]:
+def parameters_of(
+    function: Any, num_outputs: int, changed: Sequence[str], takes_generic_values: bool = False
+) -> tuple[Parameter, ...]:
     """Return the parameters of a kernel or annotated Python function.
 
-    The last `num_outputs`, less those in `changed`, are outputs. Raises ArgumentError for what no operator can take.
+    The last `num_outputs`, less those in `changed`, are outputs. Raises ArgumentError for what no operator can take,
+    among them values of a generic type unless `takes_generic_values`.
     """
     named = list(_named_types(function))
     names = [name for name, _ in named]
@@ -101,12 +104,10 @@ def parameters_of(function: Any, num_outputs: int, changed: Sequence[str]) -> tu
             f"{len(named)} parameters and in_out_argnames={list(changed)}"
         )
     first_output = len(named) - fresh
-    found = tuple(
-        _parameter(name, type, index >= first_output, name in changed) for index, (name, type) in enumerate(named)
+    return tuple(
+        _parameter(name, type, index >= first_output, name in changed, takes_generic_values)
+        for index, (name, type) in enumerate(named)
     )
-    if not any(parameter.is_array and not parameter.is_output for parameter in found):
-        raise ArgumentError("an operator needs at least one input that is an array")
-    return found
 
 
 def _named_types(function: Any) -> Iterator[tuple[str, Any]]:
@@ -131,13 +132,15 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
         ) from error
 
 
-def _parameter(name: str, type: Any, is_output: bool, is_changed: bool) -> Parameter:
+def _parameter(name: str, type: Any, is_output: bool, is_changed: bool, takes_generic_values: bool) -> Parameter:
     is_array = isinstance(type, wp.types.ArrayType)
     if not is_array and (is_output or is_changed):
         raise ArgumentError(f"parameter '{name}' is an output and must be an array, got {_text(type)}")
     if is_array:
         if _is_concrete(type.dtype):
             split_element(type.dtype)
+    elif takes_generic_values and (type is Any or isinstance(type, TypeVar)):
+        pass  # a call tells the type
     elif getattr(getattr(type, "scalar", type), "kind", None) not in _VALUE_KINDS:
         raise ArgumentError(
             f"parameter '{name}' of type {_text(type)} cannot be one of an operator; it must be an array, a number, a "
