@@ -131,6 +131,13 @@ def test_third_party_imports_are_declared() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_one_module_knows_the_bindings_of_the_cuda_driver() -> None:
+    users = [name for name, path in modules() if '"cuda.bindings.driver"' in path.read_text(encoding="utf-8")]
+    assert users == ["warp._src.runtime.driver"]
+    imported = {found for name, path in modules() for found, _ in imports(name, path)}
+    assert not any(name.partition(".")[0] == "cuda" for name in imported)
+
+
 def test_no_import_hides_in_a_function() -> None:
     wrong = []
     for name, path in modules():

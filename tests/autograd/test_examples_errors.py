@@ -190,7 +190,7 @@ def test_launch_recorded_by_hand() -> None:
     x = wp.array([1.0, 2.0, 3.0], dtype=float, requires_grad=True)
     wp.launch(cube_in_place, 3, inputs=[x])
     tape = wp.Tape()
-    tape.record_launch(cube_in_place, 3, 0, [x], [], wp.get_device("cpu"))
+    tape.record_launch(cube_in_place, 3, 0, [x], [], wp.get_device())
     with pytest.raises(AutogradError, match=r"'cube_in_place' .* recorded with record_launch\(\)"):
         tape.backward(grads={x: wp.ones_like(x)})
 
@@ -201,6 +201,7 @@ def product_of(x: Floats, y: Floats):
     y[tid] *= 2.0 * x[tid]
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("has_gradient", [True, False])
 def test_one_memory_with_two_gradients(has_gradient: bool) -> None:
     memory = np.array([1.0, 2.0, 3.0], dtype=np.float32)

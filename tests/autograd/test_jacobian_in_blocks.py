@@ -204,6 +204,7 @@ MIXING = {
 }
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("name", MIXING)
 def test_elements_that_meet_are_not_mixed_up(name: str) -> None:
     run, shape, formula = MIXING[name]
@@ -233,6 +234,7 @@ def energy(bodies: wp.array(dtype=Body), out: wp.array(dtype=Body)):
     out[i].place = body.place * body.charge
 
 
+@pytest.mark.cpu
 def test_arrays_of_structs_and_strided_ones(passes: list[None]) -> None:
     wide = wp.zeros(2 * SIZE, dtype=Body, requires_grad=True)
     charges = RNG.uniform(1.0, 2.0, SIZE)

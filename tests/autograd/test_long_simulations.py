@@ -108,6 +108,7 @@ def pendulum(slots: int | None, steps: int = 37) -> tuple[list[np.ndarray], wp.T
     return [array.grad.numpy() for array in (start, speed, stiffness)], tape, seeds
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("slots", [1, 2, 3, 8, 64])
 def test_number_of_slots_does_not_change_gradients(slots: int) -> None:
     expected, _, _ = pendulum(None)

@@ -348,6 +348,7 @@ def test_an_unrecorded_launch_inside_the_tape_is_noticed() -> None:
         tape.backward(grads={z: floats(1, 1)})
 
 
+@pytest.mark.cpu
 def test_two_wrappers_of_one_memory_with_gradients_of_their_own_are_refused() -> None:
     memory = np.zeros(2, dtype=np.float32)
     x = wp.array([2.0, 3.0], dtype=float, requires_grad=True)
@@ -364,6 +365,7 @@ def test_two_wrappers_of_one_memory_with_gradients_of_their_own_are_refused() ->
     np.testing.assert_allclose(x.grad.numpy(), 4 * np.array([2.0, 3.0]) ** 3)
 
 
+@pytest.mark.cpu
 def test_two_wrappers_of_one_memory_share_the_only_gradient() -> None:
     memory = np.zeros(2, dtype=np.float32)
     x = wp.array([2.0, 3.0], dtype=float, requires_grad=True)

@@ -25,6 +25,7 @@ def in_a_table(table: wp.array2d(dtype=wp.float64)):
     row[j] = wp.sin(row[j]) * row[0]
 
 
+@pytest.mark.cpu
 def test_tables_and_rows_over_two_dimensions() -> None:
     def run(table: wp.array) -> wp.array:
         wp.launch(in_a_table, dim=(2, 3), inputs=[table])
@@ -40,6 +41,7 @@ def in_a_field(x: wp.array4d(dtype=wp.float64)):
     x[0, j, k, 0] *= x[i, j, k, m]
 
 
+@pytest.mark.cpu
 def test_four_dimensions() -> None:
     def run(x: wp.array) -> wp.array:
         wp.launch(in_a_field, dim=(2, 1, 3, 2), inputs=[x])
@@ -59,6 +61,7 @@ def of_vectors(v: Vectors, n: Ints):
     v[t] = wp.cross(v[t], v[0])
 
 
+@pytest.mark.cpu
 def test_vectors_and_their_components() -> None:
     def run(v: wp.array) -> wp.array:
         wp.launch(of_vectors, dim=2, inputs=[v, wp.array([2, 4], dtype=wp.int32)])
@@ -90,6 +93,7 @@ def of_structs(particles: wp.array(dtype=Particle), x: Floats):
     x[t] = after.mass * particles[t].mass
 
 
+@pytest.mark.cpu
 def test_structs_and_their_fields() -> None:
     def run(x: wp.array) -> wp.array:
         wp.launch(of_structs, dim=3, inputs=[wp.zeros(3, dtype=Particle, requires_grad=True), x])
@@ -205,6 +209,7 @@ def of_chosen_elements(x: wp.indexedarray(dtype=wp.float64), y: Floats):
     x[t] *= x[t] + y[t]
 
 
+@pytest.mark.cpu
 def test_an_indexed_array_that_names_an_element_twice() -> None:
     def run(x: wp.array, y: wp.array) -> list[wp.array]:
         chosen = wp.indexedarray(x, [wp.array([2, 0, 2, 1], dtype=int)])

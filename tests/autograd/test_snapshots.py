@@ -13,6 +13,8 @@ from tests.autograd.elementwise import double, square, vector
 import warp as wp
 from warp.errors import ArgumentError, AutogradError, WarpWarning
 
+pytestmark = pytest.mark.cpu
+
 Step = tuple[str, slice, slice]
 
 

@@ -19,6 +19,8 @@ from warp.errors import ArgumentError, AutogradError, WarpWarning
 from warp.recording import current_recorder
 from warp_autograd.tape import Tape
 
+pytestmark = pytest.mark.cpu
+
 
 def test_chain_with_grads() -> None:
     x = vector(1, 2, 3)

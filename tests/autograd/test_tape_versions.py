@@ -17,6 +17,8 @@ from warp.errors import AutogradError, WarpWarning
 from warp.recording import is_watching
 from warp_autograd.tape import Tape
 
+pytestmark = pytest.mark.cpu
+
 
 def test_value_overwritten_later_on_the_tape_can_be_an_error() -> None:
     a, c = vector(1, 2), vector(-1, -2)

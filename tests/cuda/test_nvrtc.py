@@ -17,6 +17,7 @@ import warp as wp
 from warp._src.build import (
     NvrtcOptions,
     build_cubin,
+    build_image,
     cache_entries,
     compile_cubin,
     compile_ptx,
@@ -24,6 +25,8 @@ from warp._src.build import (
     supported_architectures,
 )
 from warp._src.builtins.declare import Overload
+from warp._src.emit import cuda
+from warp._src.emit.options import EmitOptions
 from warp._src.emit.prelude import prelude
 from warp.errors import CompileError, ToolchainError
 
@@ -96,6 +99,18 @@ def test_one_text_compiles_for_every_architecture() -> None:
         assert architecture in supported_architectures()
         assert is_code(compile_cubin(text, architecture))
     assert nvrtc_version() >= (12, 0)
+
+
+def test_copies_and_launch_bounds_compile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(wp.config, "kernel_cache_dir", str(tmp_path))
+    assert is_code(compile_cubin(cuda.transfers_text(), ARCHITECTURE, QUICK))
+    (unit, *_) = batches.units_of(CASES[0].kernel)
+    text = cuda.emit_kernel(unit.function, EmitOptions(libm="", entry="wp_forward", launch_bounds=(128, 2)))
+    assert b".maxntid" in compile_ptx(text, "compute_80", QUICK)
+    assert is_code(build_image(text, 80, QUICK))
+    assert build_image(text, 999, QUICK).lstrip().startswith(b"//")  # a newer device gets PTX
+    with pytest.raises(ToolchainError, match="cannot compile for sm_10"):
+        build_image(text, 10, QUICK)
 
 
 def test_options_change_the_code() -> None:

@@ -132,6 +132,7 @@ def atomics(x: Narrow, y: Narrow, v: wp.array(dtype=Vec), old: Narrow):
     v[0][1] += x[i]
 
 
+@pytest.mark.cpu
 def test_atomics_and_their_gradients() -> None:
     x = wp.array([2.0, -1.0, 0.5], dtype=B, requires_grad=True)
     y = wp.array([0.0, 0.0, 9.0, -9.0, 5.0, 7.0], dtype=B, requires_grad=True)

@@ -333,6 +333,7 @@ def at_addresses(addresses: wp.array(dtype=wp.uint64), n: int, y: wp.array(dtype
     last[0][1] = wp.float32(points.shape[0] * 10 + last.shape[0])
 
 
+@pytest.mark.cpu
 def test_arrays_at_addresses_read_and_write_memory_and_have_no_gradient() -> None:
     start = np.arange(12, dtype=np.float32).reshape(3, 2, 2)
     points = wp.array(start, dtype=wp.vec2)

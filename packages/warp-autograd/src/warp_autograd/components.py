@@ -42,8 +42,7 @@ class Components:
         """Write one number and return what was stored, which is rounded to the array's type."""
         leaf, place = self._find(number)
         leaf[place] = value
-        if not self._array.device.is_cpu:
-            self._array.contents.replace(self._values)  # what NumPy sees is a copy
+        self._write_back()
         return float(leaf[place])
 
     def set_all(self, component: int, value: float) -> None:
@@ -53,9 +52,14 @@ class Components:
                 inner = np.unravel_index(component, leaf.shape[len(self.shape) :])
                 place: Any = (..., *inner)
                 leaf[place] = value
+                self._write_back()
                 return
             component -= width
         raise IndexError(component)
+
+    def _write_back(self) -> None:
+        if not self._array.device.is_cpu:
+            self._array.contents.replace(self._values)  # what NumPy sees is a copy
 
     def spacing(self, number: int) -> float:
         """Return the distance from one number to the next larger one of the array's type."""

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from warp._src.recording.recorder import current_recorder, listen_to_writes, mark_written, stop_listening
-from warp._src.runtime.cuda import Block, CudaDevice
+from warp._src.runtime.cuda import Block, CudaDevice, DeviceMemory
 from warp._src.runtime.device import DeviceLike
 from warp._src.runtime.driver import CAPTURE_THREAD_LOCAL
 from warp._src.runtime.stream import ScopedStream, Stream, get_stream
@@ -79,10 +79,10 @@ class Capture:
             block.users.update(self.streams)
             self.device.release(block)
         for kept in self._kept.values():
-            note_use = getattr(kept, "note_use", None)
-            if note_use is not None:
+            memory = getattr(kept, "owner", kept)
+            if isinstance(memory, DeviceMemory):
                 for stream in self.streams.values():
-                    note_use(stream)
+                    memory.note_use(stream)
         self._blocks.clear()
         self._kept.clear()
         self.writes.clear()

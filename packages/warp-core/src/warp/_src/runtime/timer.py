@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from warp._src.recording.recorder import Recorder, current_recorder
+from warp._src.runtime.stream import synchronize as synchronize_devices
 
 
 class ScopedTimer:
@@ -22,7 +23,7 @@ class ScopedTimer:
         dict: If given, `dict[name]` collects the times of all runs in a list.
         use_nvtx: Accepted for compatibility.
         color: Accepted for compatibility.
-        synchronize: Accepted; launches on the CPU are finished when they return.
+        synchronize: Whether to wait for all CUDA devices before the time is taken, at both ends.
         cuda_filter: Accepted for compatibility.
         report_func: Called with the list of timings and the indent instead of printing.
         skip_tape: Whether to leave the current tape alone.
@@ -56,6 +57,7 @@ class ScopedTimer:
         self.dict = dict
         self.report_func = report_func
         self.skip_tape = skip_tape
+        self.synchronize = synchronize
         self.elapsed = 0.0
         self.timing_results: list[Any] = []
         self._recorder: Recorder | None = None
@@ -69,6 +71,8 @@ class ScopedTimer:
             recorder.begin_scope(self.name)
         if self.active:
             ScopedTimer._depth += 1
+            if self.synchronize:
+                synchronize_devices()
             self._start = time.perf_counter()
         return self
 
@@ -76,6 +80,8 @@ class ScopedTimer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self.active:
+            if self.synchronize and error is None:
+                synchronize_devices()
             self.elapsed = (time.perf_counter() - self._start) * 1000.0
             if self.dict is not None:
                 self.dict[self.name].append(self.elapsed)
