@@ -100,7 +100,7 @@ def reading_beyond(image: wp.array2d(dtype=float), y: Floats):
 
 @wp.kernel
 def writing_before(y: Floats):
-    y[wp.tid() - 2] = 1.0
+    y[wp.tid() - 3] = 1.0
 
 
 @wp.kernel
@@ -128,7 +128,7 @@ def asserting(y: Floats):
             ["image", "line"],
             "index 7 is out of bounds for array 'image', which has 3 elements in d",
         ),
-        (writing_before, ["line"], "index -2 is out of bounds for array 'y', which has 2 elements, at line"),
+        (writing_before, ["line"], "index -3 is out of bounds for array 'y', which has 2 elements, at line"),
         (component_beyond, ["points", 5], "component 5 of 'points' is out of bounds: there are 3"),
         (local_component_beyond, ["line", -1], "component -1 of 'v' is out of bounds: there are 3"),
         (asserting, ["line"], 'assert y[0] > 1.0, "too small"'),

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from warp._src.builtins.declare import NonDifferentiable, builtin
 from warp._src.builtins.patterns import T, X
-from warp._src.types.scalars import int32, uint64
+from warp._src.types.scalars import int32, int64, uint64
 
 GROUP = "Arrays"
+W = TypeVar("W", int32, int64)
 
 
 @builtin(
@@ -25,6 +26,18 @@ GROUP = "Arrays"
 )
 def array_shape(array: T, dimension: int32) -> int32:
     """Give the extent of an array in one dimension."""
+
+
+@builtin(
+    cpp="({index} < 0 && {index} + ({extent}) >= 0 ? {index} + ({extent}) : {index})",
+    adjoint=NonDifferentiable("an index is an integer"),
+    reference=lambda index, extent: index + type(index)(extent) if -int(extent) <= int(index) < 0 else index,
+    group=GROUP,
+    bounded=True,
+    internal=True,
+)
+def index_from_start(index: W, extent: int32) -> W:
+    """Count a negative index into an axis of `extent` elements from its end; what is out of bounds stays as it is."""
 
 
 @builtin(
@@ -91,4 +104,4 @@ def array_at(address: uint64, size: int32, ndim: int32, a: int32, b: int32, c: i
     """Make an array of the memory at an address, row by row, with elements of `size` bytes; it has no gradient."""
 
 
-__all__ = ["GROUP", "array_at", "array_ptr", "array_shape", "array_stride"]
+__all__ = ["GROUP", "array_at", "array_ptr", "array_shape", "array_stride", "index_from_start"]

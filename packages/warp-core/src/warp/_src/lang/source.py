@@ -14,6 +14,7 @@ from warp._src.lang.annotations import match_all, match_operand, result_types
 from warp._src.lang.context import Context, Hooks
 from warp._src.lang.modules import OPTIONS
 from warp._src.lang.names import Names
+from warp._src.lang.negative_indices import count_from_start
 from warp._src.lang.objects import Definition, Kernel, Overload, Parameter
 from warp._src.lang.operands import Known, Operand, Poison, is_truth, spelled
 from warp._src.lang.scope import ADJOINT, RESULT, RETURN, Scope
@@ -171,6 +172,7 @@ class _Session:
         results, changed = _finish(context, params)
         context.builder.yield_(results)
         region.args = tuple(params.values())
+        count_from_start(region)
         function = Function(
             name=definition.name,
             params=region.args,

@@ -13,6 +13,7 @@ from typing import TypeGuard
 from warp._src.ir.core import Function, Region, Value
 from warp._src.ir.ops import (
     Atomic,
+    Call,
     Extract,
     Invoke,
     Load,
@@ -53,6 +54,7 @@ class Access:
     loops: tuple[Op, ...]  # the loops around it, outermost first
     is_read: bool
     is_write: bool
+    may_wrap: bool  # an index may be negative: it counts from the end then, which its affine form does not show
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,7 @@ class AccessAnalysis:
             param: ((number,), whole_axes(param.type)) for number, param in enumerate(function.params)
         }
         self._thread_values: dict[int, Value] = {}
+        self._wrapping: set[Value] = set()  # views whose place may be counted from the end
         self.accesses: list[Access] = []
         self._positions = itertools.count()
         self._affine = AffineForms(self._definitions)
@@ -171,17 +174,19 @@ class AccessAnalysis:
                 continue
             if access.indices is None or access.root is None:
                 return frozenset()
-            found = self._thread_positions(access.indices)
+            found = self._thread_positions(access.indices, access.may_wrap)
             if shared is None:
                 shared = found
             else:
                 shared = {d: form for d, form in found.items() if shared.get(d) == form}
         return frozenset(shared or {})
 
-    def _thread_positions(self, indices: tuple[Affine, ...]) -> dict[int, ThreadPosition]:
+    def _thread_positions(self, indices: tuple[Affine, ...], may_wrap: bool) -> dict[int, ThreadPosition]:
         """For each thread dimension: the index position where it alone varies between threads, and its form."""
         found: dict[int, ThreadPosition] = {}
         for position, form in enumerate(indices):
+            if may_wrap and form.constant < 0:
+                continue  # the first and the last threads may meet
             threads = [value for value in form.terms if value in self._threads]
             others = [value for value in form.terms if value not in self._threads]
             if len(threads) == 1 and all(self._is_uniform(value) for value in others):
@@ -219,7 +224,7 @@ class AccessAnalysis:
         equal = [read for difference, read in pairs if not difference.constant and not difference.terms]
         if len(equal) == len(pairs) and any(self._is_unknown(value) for read in equal for value in read.terms):
             return False
-        apart = self._thread_positions(tuple(equal))
+        apart = self._thread_positions(tuple(equal), load.may_wrap or write.may_wrap)
         return not self._dimensions <= frozenset(apart)
 
     def _is_unknown(self, value: Value) -> bool:
@@ -239,6 +244,13 @@ class AccessAnalysis:
             return False
         if len(load.indices) != len(write.indices):
             return True
+        # Forms that differ by a constant may be one element where one of them is negative and counts from the end.
+        wraps = [
+            (load.may_wrap or write.may_wrap) and (w.constant < 0 or r.constant < 0)
+            for w, r in zip(write.indices, load.indices, strict=True)
+        ]
+        if any(wraps):
+            return True
         pairs = [(w - r, r) for w, r in zip(write.indices, load.indices, strict=True)]
         return self._other_thread_may_meet(load, pairs) or self._same_thread_may_meet(load, write, pairs)
 
@@ -257,6 +269,8 @@ class AccessAnalysis:
         if is_later and not any(difference.constant and not difference.terms for difference, _ in pairs):
             return True
         for level in range(len(common)):
+            if load.may_wrap or write.may_wrap:
+                return True
             if not any(self._never_equal(pair, common, level) for pair in pairs):
                 return True
         return False
@@ -298,9 +312,7 @@ class AccessAnalysis:
         if isinstance(op, ThreadIndex):
             self._bind_threads(op)
         elif isinstance(op, View):
-            root, axes = self._root_of(op.operands[0])
-            forms = [self._affine.of(operand) for operand in op.operands[1:]]
-            self._roots[op.result] = (root, viewed_axes(op, axes, forms))
+            self._visit_view(op)
         elif isinstance(op, Extract) and isinstance(op.result.type, (ArrayType, IndexedArrayType)):
             self._roots[op.result] = (self._member_root(op), whole_axes(op.result.type))
         elif isinstance(op, (Load, Store)):
@@ -313,6 +325,13 @@ class AccessAnalysis:
                     for space in Space:
                         self._add_any(op, operand, space, loops, not only_reads(op.snippet, name))
         self._visit_regions(op, loops)
+
+    def _visit_view(self, op: View) -> None:
+        root, axes = self._root_of(op.operands[0])
+        forms = [self._affine.of(operand) for operand in op.operands[1:]]
+        self._roots[op.result] = (root, viewed_axes(op, axes, forms))
+        if self._has_wrapping(op.operands):
+            self._wrapping.add(op.result)
 
     def _bind_threads(self, op: ThreadIndex) -> None:
         """Make all values of one thread dimension stand for the first."""
@@ -379,12 +398,31 @@ class AccessAnalysis:
         else:
             indices_known = indices
         self.accesses.append(
-            Access(op, root, op.space, indices_known, op.path, next(self._positions), loops, is_read, is_write)
+            Access(
+                op,
+                root,
+                op.space,
+                indices_known,
+                op.path,
+                next(self._positions),
+                loops,
+                is_read,
+                is_write,
+                self._has_wrapping(op.operands),
+            )
         )
+
+    def _has_wrapping(self, operands: Iterable[Value]) -> bool:
+        """Tell whether an index among operands, or of what a view among them is a view of, may be negative."""
+        for operand in operands:
+            op = self._definitions.get(operand)
+            if operand in self._wrapping or (isinstance(op, Call) and op.builtin.name == "index_from_start"):
+                return True
+        return False
 
     def _add_any(self, op: Op, array: Value, space: Space, loops: tuple[Op, ...], is_write: bool) -> None:
         root, _ = self._root_of(array)
-        self.accesses.append(Access(op, root, space, None, (), next(self._positions), loops, True, is_write))
+        self.accesses.append(Access(op, root, space, None, (), next(self._positions), loops, True, is_write, True))
 
 
 def mark_hazards(function: Function, *, may_alias: bool, dimensions: frozenset[int]) -> None:

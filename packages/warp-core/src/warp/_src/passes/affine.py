@@ -76,6 +76,8 @@ class AffineForms:
         if op.builtin.name in ("add", "sub"):
             left, right = (self.of(operand) for operand in op.operands)
             return left + right if op.builtin.name == "add" else left - right
+        if op.builtin.name == "index_from_start":
+            return self.of(op.operands[0])  # AccessAnalysis knows of the difference
         if op.builtin.name == "neg":
             return self.of(op.operands[0]) * -1
         if op.builtin.name == "mul":

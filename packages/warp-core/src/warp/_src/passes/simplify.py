@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from warp._src.ir.core import Region, Value
-from warp._src.ir.ops import Cast, Const, Construct, Extract, If, Insert, Op, Path
+from warp._src.ir.ops import Call, Cast, Const, Construct, Extract, If, Insert, Op, Path
+from warp._src.ir.signs import Signs
 from warp._src.ir.traverse import map_operands
 from warp._src.passes.liveness import eliminate_dead
 from warp._src.types.scalars import is_scalar
@@ -22,6 +23,7 @@ class Simplifier:
     def __init__(self) -> None:
         self._replaced: dict[Value, Value] = {}
         self._definitions: dict[Value, Op] = {}
+        self._signs = Signs()
 
     def run(self, region: Region) -> None:
         region.ops[:] = self._ops(region.ops)
@@ -32,6 +34,7 @@ class Simplifier:
             op = map_operands(original, self._replaced)
             if isinstance(op, If) and self._splice_decided(op, kept):
                 continue
+            self._signs.enter(op)
             for inner in op.regions:
                 self.run(inner)
             simpler = self._simplified(op)
@@ -40,6 +43,7 @@ class Simplifier:
                 continue
             kept.append(simpler)
             self._definitions.update(dict.fromkeys(simpler.results, simpler))
+            self._signs.define(simpler)
         return kept
 
     def _splice_decided(self, op: If, kept: list[Op]) -> bool:
@@ -57,6 +61,9 @@ class Simplifier:
             return self._extract(op)
         if isinstance(op, Cast):
             return self._cast(op)
+        if isinstance(op, Call) and op.builtin.name == "index_from_start":
+            index = op.operands[0]
+            return index if self._signs.is_nonnegative(index) else op
         return op
 
     def _cast(self, op: Cast) -> Op | Value:
