@@ -84,29 +84,30 @@ def taken(x: Floats, i: int):
 
 
 @wp.kernel
-def gathered(x: Floats, table: Table, places: Places, y: Floats):
+def gathered(x: Floats, table: Table, places: Places, y: Floats, sums: Floats):
     i = wp.tid()
     place = places[i]
     row = table[place]
     y[i] = taken(x, place) * row[place - 1] + taken(x, i)
-    wp.atomic_add(y, place, table[i, place])
+    wp.atomic_add(sums, place, table[i, place])
 
 
 def test_indices_from_memory_in_rows_functions_and_atomics() -> None:
     places = np.array([-1, 2, -4, 0, -3])
     table = np.random.default_rng(1).uniform(0.5, 1.5, (COUNT, COUNT))
 
-    def run(x: wp.array, table: wp.array) -> wp.array:
-        y = empty()
-        wp.launch(gathered, dim=COUNT, inputs=[x, table, wp.array(places, dtype=int)], outputs=[y])
-        return y
+    def run(x: wp.array, table: wp.array) -> tuple[wp.array, wp.array]:
+        y, sums = empty(), empty()
+        wp.launch(gathered, dim=COUNT, inputs=[x, table, wp.array(places, dtype=int)], outputs=[y, sums])
+        return y, sums
 
-    (found,) = check_gradients(run, X, table)
-    expected = np.zeros(COUNT)
+    found, totals = check_gradients(run, X, table)
+    expected, sums = np.zeros(COUNT), np.zeros(COUNT)
     for i, place in enumerate(places):
         expected[i] = X[place] ** 2 * table[place][place - 1] + X[i] ** 2
-        expected[place] += table[i, place]
+        sums[place] += table[i, place]
     np.testing.assert_allclose(found, expected, rtol=1e-13)
+    np.testing.assert_allclose(totals, sums, rtol=1e-13)
 
 
 @wp.kernel

@@ -52,6 +52,20 @@ def summed(x: Floats, n: Ints):
         wp.atomic_add(x, 5, x[t] * x[t])
 
 
+@wp.kernel
+def stored_and_added(x: Floats, n: Ints):
+    t = wp.tid()
+    x[t] = 2.0 * wp.float64(t)
+    wp.atomic_add(x, n[t], 3.0)
+
+
+@wp.kernel
+def stored_then_added(x: Floats, n: Ints):
+    t = wp.tid()
+    x[t] = 2.0 * wp.float64(t)
+    wp.atomic_add(x, t, 3.0)
+
+
 def gradient_of(kernel: wp.Kernel) -> list[float]:
     x = wp.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], dtype=wp.float64, device="cuda", requires_grad=True)
     order = wp.array([3, 1, 0, 5, 4], dtype=int, device="cuda")
@@ -76,6 +90,12 @@ def test_atomic_sums_of_other_elements(driver: FakeDriver) -> None:
         gradient_of(summed)  # which elements are summed is the guard's affair
     with pytest.raises(AutogradError, match="other work items may write"):
         gradient_of(next_of_each)
+
+
+def test_stores_where_others_add(driver: FakeDriver) -> None:
+    with pytest.raises(AutogradError, match=r"stores where other work items may add(.|\n)*no order"):
+        gradient_of(stored_and_added)
+    assert gradient_of(stored_then_added) == [0, 0, 0, 0, 0, 1]
 
 
 @wp.kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from warp._src.ir.core import Function, Region, Value
-from warp._src.ir.ops import Atomic, Call, If, Load, Op, Record, Space
+from warp._src.ir.ops import Atomic, Call, If, Load, Op, Record, Space, Store
 from warp._src.passes.access import Access, AccessAnalysis
 from warp._src.passes.adjoint_context import Problem
 from warp._src.types.scalars import is_float
@@ -28,9 +28,15 @@ def find_races(
     found: dict[int, Problem] = {}
     for access in analysis.accesses:
         op = access.op
-        if access.space is Space.PRIMAL and isinstance(op, (Load, Atomic)) and _is_used_float(op, function):
-            for text in _reasons(access, analysis, is_same, alone):
-                found[op.loc.line] = Problem(op.loc, f"{text}: {_ADVICE}")
+        if access.space is not Space.PRIMAL:
+            continue
+        reasons: Iterator[str] = iter(())
+        if isinstance(op, (Load, Atomic)) and _is_used_float(op, function):
+            reasons = _reasons(access, analysis, is_same, alone)
+        elif type(op) is Store and _is_float(op):
+            reasons = _mixed(access, analysis, is_same, alone)
+        for text in reasons:
+            found[op.loc.line] = Problem(op.loc, f"{text}: {_ADVICE}")
     return tuple(found.values())
 
 
@@ -44,6 +50,16 @@ def _reasons(access: Access, analysis: AccessAnalysis, is_same: bool, alone: set
             continue
         if analysis.may_meet_others(access, write, is_same):
             yield f"line {line} reads what other work items may write in line {write.op.loc.line}"
+            return
+
+
+def _mixed(access: Access, analysis: AccessAnalysis, is_same: bool, alone: set[Op]) -> Iterator[str]:
+    """Say whether what is stored may be stored before or after others add to it."""
+    for other in analysis.accesses:
+        if not isinstance(other.op, Atomic) or other.space is not Space.PRIMAL or {access.op, other.op} <= alone:
+            continue
+        if analysis.may_meet_others(access, other, is_same):
+            yield f"line {access.op.loc.line} stores where other work items may add in line {other.op.loc.line}"
             return
 
 
@@ -62,9 +78,11 @@ def _run_by_one(region: Region, definitions: dict[Value, Op], is_alone: bool = F
 
 
 def _is_used_float(op: Load | Atomic, function: Function) -> bool:
-    if not op.results:
-        return False
-    kind = component_type(op.array.type.dtype, op.path)
-    if not is_float(getattr(kind, "scalar", kind)):
+    if not op.results or not _is_float(op):
         return False
     return any(op.results[0] in user.operands for user in function.walk() if not isinstance(user, Record))
+
+
+def _is_float(op: Load | Store) -> bool:
+    kind = component_type(op.array.type.dtype, op.path)
+    return bool(is_float(getattr(kind, "scalar", kind)))
