@@ -145,6 +145,7 @@ def test_the_hessian_of_a_function() -> None:
     np.testing.assert_allclose(found, along(gradients), rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.cpu
 def test_inputs_in_read_only_memory() -> None:
     values = np.array([0.5, 1.5])
     values.flags.writeable = False
