@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import warp as wp
 from warp.recording import RecordedArray
+
+_NARROW_EPSILON = 2.0**-7
+_NARROW_TINY = 2.0**-126
 
 
 class Components:
@@ -18,7 +22,9 @@ class Components:
         self.shape = tuple(array.shape)
         self._array = array
         self._values = array.numpy()
-        self._leaves = list(_float_leaves(self._values))
+        self._is_narrow = _is_narrow(array)
+        # NumPy sees the bits of bfloat16: the numbers are held beside them.
+        self._leaves = [_numbers(self._values)] if self._is_narrow else list(_float_leaves(self._values))
         ndim = len(self.shape)
         self._widths = [int(np.prod(leaf.shape[ndim:], dtype=int)) for leaf in self._leaves]
         self.per_element = sum(self._widths)
@@ -58,12 +64,17 @@ class Components:
         raise IndexError(component)
 
     def _write_back(self) -> None:
+        if self._is_narrow:
+            self._values[...] = wp.bfloat16.encode_array(self._leaves[0])
+            self._leaves[0][...] = _numbers(self._values)  # rounded
         if not self._array.device.is_cpu:
             self._array.contents.replace(self._values)  # what NumPy sees is a copy
 
     def spacing(self, number: int) -> float:
         """Return the distance from one number to the next larger one of the array's type."""
         leaf, place = self._find(number)
+        if self._is_narrow:
+            return max(abs(float(leaf[place])), _NARROW_TINY) * _NARROW_EPSILON
         return float(abs(np.spacing(leaf[place])))
 
     def index(self, number: int) -> tuple[int, ...]:
@@ -82,6 +93,8 @@ class Components:
     @property
     def epsilon(self) -> float:
         """Return the relative rounding error of the least precise number."""
+        if self._is_narrow:
+            return _NARROW_EPSILON
         return max((float(np.finfo(leaf.dtype).eps) for leaf in self._leaves), default=0.0)
 
     def _find(self, number: int) -> tuple[NDArray[Any], tuple[int, ...]]:
@@ -99,7 +112,15 @@ class Components:
 
 def has_floats(array: RecordedArray) -> bool:
     """Say whether an array holds floating-point numbers."""
-    return next(_float_leaves(np.empty(0, array.contents.dtype)), None) is not None
+    return _is_narrow(array) or next(_float_leaves(np.empty(0, array.contents.dtype)), None) is not None
+
+
+def _is_narrow(array: RecordedArray) -> bool:
+    return getattr(array.dtype, "scalar", array.dtype) is wp.bfloat16
+
+
+def _numbers(bits: NDArray[Any]) -> NDArray[Any]:
+    return np.array(wp.bfloat16.decode_array(bits))
 
 
 def _float_leaves(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
