@@ -201,6 +201,12 @@ class AccessAnalysis:
     def _same_array(self, left: Root | None, right: Root | None) -> bool:
         return left is None or right is None or left == right or self._may_alias
 
+    def keeps_threads_apart(self, access: Access) -> bool:
+        """Tell whether an access is to another element in every thread, as far as indices show."""
+        return access.indices is not None and self._dimensions <= frozenset(
+            self._thread_positions(access.indices, access.may_wrap)
+        )
+
     def may_meet_others(self, load: Access, write: Access, is_same: bool) -> bool:
         """Tell whether another thread may write an element that a load reads.
 

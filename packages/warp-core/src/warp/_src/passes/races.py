@@ -54,7 +54,9 @@ def _reasons(access: Access, analysis: AccessAnalysis, is_same: bool, alone: set
 
 
 def _mixed(access: Access, analysis: AccessAnalysis, is_same: bool, alone: set[Op]) -> Iterator[str]:
-    """Say whether what is stored may be stored before or after others add to it."""
+    """Say whether what every work item stores at its own place may be stored before or after others add to it."""
+    if not analysis.keeps_threads_apart(access):
+        return
     for other in analysis.accesses:
         if not isinstance(other.op, Atomic) or other.space is not Space.PRIMAL or {access.op, other.op} <= alone:
             continue
