@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
 
 from warp._src.runtime.cuda import CudaDevice
@@ -130,42 +131,40 @@ class ScopedMempool:
         set_mempool_enabled(self.device, self._before)
 
 
-class ScopedMempoolAccess:
+class _ScopedAccess:
+    """Change what a device may use of another inside a `with` block."""
+
+    _is_enabled: Callable[[DeviceLike, DeviceLike], bool]
+    _set_enabled: Callable[[DeviceLike, DeviceLike, bool], None]
+
+    def __init__(self, target_device: DeviceLike, peer_device: DeviceLike, enable: bool) -> None:
+        self.target_device = get_device(target_device)
+        self.peer_device = get_device(peer_device)
+        self.enable = enable
+        self._before = False
+
+    def __enter__(self) -> None:
+        self._before = self._is_enabled(self.target_device, self.peer_device)
+        self._set_enabled(self.target_device, self.peer_device, self.enable)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._set_enabled(self.target_device, self.peer_device, self._before)
+
+
+class ScopedMempoolAccess(_ScopedAccess):
     """Allow or forbid a device the use of another's pool inside a `with` block."""
 
-    def __init__(self, target_device: DeviceLike, peer_device: DeviceLike, enable: bool) -> None:
-        self.target_device = get_device(target_device)
-        self.peer_device = get_device(peer_device)
-        self.enable = enable
-        self._before = False
-
-    def __enter__(self) -> None:
-        self._before = is_mempool_access_enabled(self.target_device, self.peer_device)
-        set_mempool_access_enabled(self.target_device, self.peer_device, self.enable)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        set_mempool_access_enabled(self.target_device, self.peer_device, self._before)
+    _is_enabled = staticmethod(is_mempool_access_enabled)
+    _set_enabled = staticmethod(set_mempool_access_enabled)
 
 
-class ScopedPeerAccess:
+class ScopedPeerAccess(_ScopedAccess):
     """Allow or forbid a device the use of another's memory inside a `with` block."""
 
-    def __init__(self, target_device: DeviceLike, peer_device: DeviceLike, enable: bool) -> None:
-        self.target_device = get_device(target_device)
-        self.peer_device = get_device(peer_device)
-        self.enable = enable
-        self._before = False
-
-    def __enter__(self) -> None:
-        self._before = is_peer_access_enabled(self.target_device, self.peer_device)
-        set_peer_access_enabled(self.target_device, self.peer_device, self.enable)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        set_peer_access_enabled(self.target_device, self.peer_device, self._before)
+    _is_enabled = staticmethod(is_peer_access_enabled)
+    _set_enabled = staticmethod(set_peer_access_enabled)
 
 
 def _cuda(device: DeviceLike, function: str) -> CudaDevice:
