@@ -11,11 +11,18 @@ import pytest
 from tests.autograd.elementwise import double, square, vector
 
 import warp as wp
-from warp.errors import ArgumentError, AutogradError, WarpWarning
+from warp.errors import ArgumentError, AutogradError, LaunchError, WarpWarning
 
 pytestmark = pytest.mark.cpu
 
 Step = tuple[str, slice, slice]
+
+
+@wp.kernel
+def refuse(x: wp.array(dtype=float)):
+    i = wp.tid()
+    assert x[i] < 0.0
+    x[i] = 1.0
 
 
 def zeros_like(x: wp.array) -> wp.array:
@@ -363,6 +370,41 @@ def test_a_refused_operation_leaves_the_tape_usable() -> None:
             a.assign(3.0)
     tape.backward(grads={b: vector(1, 1)})
     np.testing.assert_allclose(a.grad.numpy(), [2, 4])
+
+
+def test_an_operation_that_failed_announces_nothing_for_the_next_one() -> None:
+    a = vector(1, 2)
+    b, other = zeros_like(a), zeros_like(a)
+    with wp.Tape() as tape:
+        square(a, b)
+        with pytest.raises(LaunchError):
+            wp.launch(refuse, dim=2, inputs=[a])
+        wp.launch(refuse, dim=0, inputs=[other])
+        a.numpy()[...] = 5.0
+        a.mark_write()
+        tape.record_func(lambda: None, [a])
+    with pytest.raises(AutogradError, match="overwritten later on the tape by '<lambda>'"):
+        tape.backward(grads={b: vector(1, 1)})
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_every_tape_keeps_its_own_values_of_one_array(count: int) -> None:
+    a, c = vector(1, 2), vector(-1, -2)
+    results = [zeros_like(a) for _ in range(count)]
+    tapes = [wp.Tape() for _ in range(count + 1)]
+    for scale, (tape, b) in enumerate(zip(tapes, results, strict=False), 1):
+        with tape:
+            square(a, b)
+            a.assign([scale + 1.0, scale + 2.0])
+    with tapes[-1]:
+        double(c, a)
+    for scale, (tape, b) in enumerate(zip(tapes, results, strict=False), 1):
+        a.grad.zero_()
+        tape.backward(grads={b: vector(1, 1)})
+        np.testing.assert_allclose(a.grad.numpy(), [2 * scale, 2 * (scale + 1)])
+    c.grad.zero_()
+    tapes[-1].backward(grads={a: vector(1, 1)})
+    np.testing.assert_allclose(c.grad.numpy(), [2, 2])
 
 
 def _random_slice(rng: random.Random, size: int, extent: int) -> slice:

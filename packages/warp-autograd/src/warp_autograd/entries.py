@@ -28,11 +28,17 @@ class Entry(NamedTuple):
     """Stamp of the operation's last run, on the tape or repeated off it."""
     reads: Sequence[RecordedArray]
     writes: Sequence[RecordedArray]
+    arrays: Sequence[RecordedArray]
+    """Those and all others that the operation was given."""
 
     @property
     def text(self) -> str:
         """Return label and place of the call."""
         return f"'{self.event.label}' ({self.event.location})"
+
+
+def _entry(event: Recordable, recorded: int, last_run: int) -> Entry:
+    return Entry(event, recorded, last_run, event.reads, event.writes, tuple(event.arrays()))
 
 
 class Operations:
@@ -55,15 +61,11 @@ class Operations:
 
     def entry(self, index: int) -> Entry:
         """Return one operation with its stamps as they are now."""
-        event = self.events[index]
-        return Entry(event, self.recorded[index], self._runs.stamps[index], event.reads, event.writes)
+        return _entry(self.events[index], self.recorded[index], self._runs.stamps[index])
 
     def entries(self) -> list[Entry]:
         """Return all operations with their stamps as they are now."""
-        return [
-            Entry(event, recorded, last_run, event.reads, event.writes)
-            for event, recorded, last_run in zip(self.events, self.recorded, self._runs.stamps, strict=True)
-        ]
+        return list(map(_entry, self.events, self.recorded, self._runs.stamps))
 
     def is_run_at(self, stamp: int) -> bool:
         """Say whether a stamp is that of a recorded run."""
@@ -82,6 +84,8 @@ class Operations:
 
 class CustomEvent(Recordable):
     """A function of the user's that only runs in the backward pass."""
+
+    is_opaque = True
 
     def __init__(self, backward: Callable[[], object], arrays: Iterable[RecordedArray]) -> None:
         self.label = getattr(backward, "__name__", "record_func")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from warp.errors import AutogradError
 from warp.recording import RecordedArray, is_overlapping, storage_of
-from warp_autograd.entries import CustomEvent, Entry, WriteHistory
+from warp_autograd.entries import Entry, WriteHistory
 
 
 def find_reached(entries: Sequence[Entry], seeds: Sequence[RecordedArray]) -> list[bool]:
@@ -15,14 +15,13 @@ def find_reached(entries: Sequence[Entry], seeds: Sequence[RecordedArray]) -> li
     storages = {id(storage_of(array)) for array in seeds}
     for index in range(len(entries) - 1, -1, -1):
         entry = entries[index]
-        if isinstance(entry.event, CustomEvent):
-            reached[index] = True
-        else:
-            reached[index] = any(
-                array.requires_grad and (not seeds or id(storage_of(array)) in storages) for array in entry.writes
-            )
-        if reached[index]:
-            storages.update(id(storage_of(array)) for array in entry.reads if array.requires_grad)
+        reached[index] = entry.event.is_opaque
+        for array in entry.writes:
+            if array.requires_grad and (not seeds or id(storage_of(array)) in storages):
+                reached[index] = True
+        for array in entry.reads if reached[index] else ():
+            if array.requires_grad:
+                storages.add(id(storage_of(array)))
     return reached
 
 
@@ -36,7 +35,7 @@ def find_links(
         storages.update(id(storage_of(a)) for entry in entries for a in entry.writes if a.requires_grad)
     for index in range(len(entries) - 1, -1, -1):
         entry = entries[index]
-        if isinstance(entry.event, CustomEvent):
+        if entry.event.is_opaque:
             storages.update(id(storage_of(array)) for array in entry.reads)
             continue
         touched = [array for array in entry.writes if id(storage_of(array)) in storages]
@@ -59,11 +58,15 @@ def check_shared_gradients(entries: Sequence[Entry]) -> None:
     Gradients would end in one of them and never reach what the other was computed from.
     """
     seen: dict[int, dict[int, RecordedArray]] = {}
+    compared: set[int] = set()
     written = {id(storage_of(array)) for entry in entries for array in entry.writes}
     for entry in entries:
-        for array in entry.event.arrays():
+        for array in entry.arrays:
             storage = id(storage_of(array))
-            if storage not in written or not array.requires_grad or not array.is_differentiable:
+            if id(array) in compared or storage not in written:
+                continue
+            compared.add(id(array))
+            if not array.requires_grad or not array.is_differentiable:
                 continue
             shift = array.grad.bounds[0] - array.bounds[0]
             known = seen.get(storage)

@@ -88,7 +88,7 @@ def temporary_gradients(arrays: Iterable[RecordedArray], entries: Sequence[Entry
 def _attach(array: RecordedArray, entries: Sequence[Entry], attached: list[RecordedArray]) -> None:
     root = array.root()
     owner = array if root.requires_grad else root
-    everything = {id(found): found for entry in entries for found in entry.event.arrays()}.values()
+    everything = {id(found): found for entry in entries for found in entry.arrays}.values()
     twin = next((other for other in everything if other.requires_grad and other.layout() == owner.layout()), None)
     if twin is None:
         owner.requires_grad = True
@@ -111,12 +111,14 @@ class Stash:
     def __init__(self, entries: Iterable[Entry]) -> None:
         self._taken: list[tuple[Any, Any]] = []
         self._gradients: list[Any] = []
+        written = {id(array): array for entry in entries for array in entry.writes}
         seen = set()
-        for entry in entries:
-            for array in entry.writes:
-                if not array.requires_grad or array.layout() in seen:
+        for array in written.values():
+            if array.requires_grad:
+                layout = array.layout()
+                if layout in seen:
                     continue
-                seen.add(array.layout())
+                seen.add(layout)
                 gradient = array.grad
                 self._gradients.append(gradient)
                 # One after the other, so that elements in two overlapping views are taken once.

@@ -107,6 +107,11 @@ class Snapshots:
 
     # ------------------------------------------------------------------ while recording
 
+    def followed(self, arrays: Sequence[RecordedArray]) -> list[RecordedArray]:
+        """Return those of some arrays that are in a block of memory that an operation uses."""
+        follower = self._follower
+        return [array for array in arrays if is_followed(array, follower)]
+
     def watch(self, arrays: Iterable[RecordedArray]) -> None:
         """Follow the memory of arrays that an operation uses."""
         follower = self._follower

@@ -91,25 +91,34 @@ class Tape:
 
     def record(self, event: Recordable) -> None:
         """Append an operation that has just run."""
-        self._snapshots.watch(event.arrays())
         writes = event.writes
-        stamp = event.stamp or max((stamp for array in writes for stamp in stamps_of(array)), default=0)
+        stamp = event.stamp or max((stamp for array in writes for stamp in stamps_of(array)), default=0) or next_stamp()
+        overwritten = self._snapshots.followed(writes)
+        self._snapshots.watch(event.arrays())
+        kept: Sequence[Overwrite] = ()
+        lost: Sequence[Overwrite] = ()
         is_verifying = warp.config.verify_autograd_array_access
         with self._lock:
-            announced, (kept, copies) = self._announced.pop(get_ident(), ((), ((), ())))
-            known = [id(array) for array in announced]
-            surprises = [array for array in writes if id(array) not in known]
-            lost = self._snapshots.after_write(surprises) if is_verifying else ()
-            self._operations.append(event, stamp or next_stamp())
-            if surprises or copies:
-                self._snapshots.note(surprises, copies)
+            if overwritten:
+                announced, (kept, copies) = self._announced.pop(get_ident(), ((), ((), ())))
+                known = [id(array) for array in announced]
+                surprises = [array for array in overwritten if id(array) not in known]
+                lost = self._snapshots.after_write(surprises) if is_verifying else ()
+                self._operations.append(event, stamp)
+                if surprises or copies:
+                    self._snapshots.note(surprises, copies)
+            else:
+                self._operations.append(event, stamp)
         if is_verifying:
             self._report_overwrites(event, kept, _OUTCOMES[self.overwrite])
             self._report_overwrites(event, lost, _OUTCOMES["error"])
 
     def about_to_write(self, arrays: Sequence[RecordedArray]) -> None:
         """Copy what earlier operations need of arrays that are about to be overwritten."""
-        if self.overwrite == "snapshot" or warp.config.verify_autograd_array_access:
+        if not self._snapshots.followed(arrays):
+            if self._announced:  # by an operation that failed
+                self._announced.pop(get_ident(), None)
+        elif self.overwrite == "snapshot" or warp.config.verify_autograd_array_access:
             with self._lock:
                 self._announced[get_ident()] = arrays, self._snapshots.before_write(arrays)
 
@@ -249,10 +258,10 @@ class Tape:
             self.loss = loss
         self._remember(array for array, _ in seeds)
         seeded = [array for array, _ in seeds]
-        for event in self._operations.events:
-            for array in event.arrays():
-                array.note_foreign_writes()
         entries = self._operations.entries()
+        for entry in entries:
+            for array in entry.arrays:
+                array.note_foreign_writes()
         history = WriteHistory(entries)
         links = list(find_links(entries, history, seeded))
         with recording(None), temporary_gradients([*seeded, *links], entries):

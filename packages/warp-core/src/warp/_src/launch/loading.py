@@ -10,7 +10,7 @@ from typing import Any
 
 from warp import config
 from warp._src.launch.launch import prepare
-from warp._src.launch.program import MODULES, Kernel, Module, Variant, clear_cache, executor, get_module
+from warp._src.launch.program import MODULES, Kernel, Module, clear_cache, executor, get_module, variant_of
 from warp._src.runtime.device import Device, get_device, known_devices
 from warp._version import __version__
 from warp.errors import ArgumentError, AutogradError
@@ -84,7 +84,7 @@ def _load(kernel: Kernel, device: Device) -> None:
     prepared = prepare(kernel, (), device)
     if kernel.option("enable_backward"):
         try:
-            prepared.program.backward(Variant(False, frozenset({0})))
+            prepared.program.backward(variant_of((2,), False))
         except AutogradError:
             return  # raised, with the line, when a gradient is asked for
 

@@ -60,15 +60,18 @@ def overlaps(args: Sequence[Any], written: Sequence[Any]) -> bool:
 
 def _overlaps_plainly(args: Sequence[Any], written: Sequence[Any]) -> bool | None:
     """Compare pair by pair, which is faster for a few arguments; None if arrays may be inside of others."""
+    arrays = []
     for arg in args:
-        if arg.__class__ is indexedarray or isinstance(arg, StructInstance):
+        if arg.__class__ is array:
+            arrays.append(arg)
+        elif isinstance(arg, (indexedarray, StructInstance)):
             return None
+        elif isinstance(arg, array):
+            arrays.append(arg)
     for target in written:
         low, high = target.bounds
         is_met = False
-        for arg in args:
-            if not isinstance(arg, array):
-                continue
+        for arg in arrays:
             other_low, other_high = arg.bounds
             if low < other_high and other_low < high and low < high and other_low < other_high:
                 if is_met or arg is not target:

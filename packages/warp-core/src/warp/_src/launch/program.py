@@ -106,9 +106,9 @@ class Entry:
         return launch_flags(parallel=True, release_gil=releases, smallest_chunk=self.chunk)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Variant:
-    """What the adjoint of a launch depends on besides the types.
+    """What the adjoint of a launch depends on besides the types; made by `variant_of`, which makes equal ones once.
 
     `may_alias`: arrays of different parameters overlap. `dimensions`: those with more than one thread. `is_same`: those
     that overlap are one and the same; only CUDA devices ask for that.
@@ -121,12 +121,17 @@ class Variant:
 
 def variant_of(shape: tuple[int, ...], may_alias: bool, is_same: bool = False) -> Variant:
     """Give the variant of a launch; launches of a kind share one object."""
-    return _variant(may_alias, tuple([extent > 1 for extent in shape]), is_same)
+    return _variant_of(may_alias, tuple([extent > 1 for extent in shape]), is_same)
 
 
 @cache
-def _variant(may_alias: bool, is_several: tuple[bool, ...], is_same: bool) -> Variant:
-    return Variant(may_alias, frozenset(d for d, several in enumerate(is_several) if several), is_same)
+def _variant_of(may_alias: bool, is_several: tuple[bool, ...], is_same: bool) -> Variant:
+    return _variant(may_alias, frozenset(d for d, several in enumerate(is_several) if several), is_same)
+
+
+@cache
+def _variant(may_alias: bool, dimensions: frozenset[int], is_same: bool) -> Variant:
+    return Variant(may_alias, dimensions, is_same)
 
 
 @dataclass(frozen=True)
@@ -201,11 +206,12 @@ class Program:
 
         Raises AutogradError, which names the lines, where the gradient would be wrong.
         """
-        if variant not in self._backward:
+        found = self._backward.get(variant)
+        if found is None:
             with self._lock:
-                if variant not in self._backward:
-                    self._backward[variant] = self._build_backward(variant)
-        return self._backward[variant]
+                found = self._backward.get(variant) or self._build_backward(variant)
+                self._backward[variant] = found
+        return found
 
     def recorded(self, variant: Variant) -> RecordedEntry | None:
         """Give the forward entry that a taped launch must use, or None if its adjoint needs no record."""
@@ -273,7 +279,8 @@ class Program:
 
     def needed(self, variant: Variant) -> frozenset[Root | None]:
         """Name the arrays whose values the adjoint reads, without compiling it. Raises AutogradError as `backward`."""
-        return self._checked_adjoint(variant).needed
+        compiled = self._backward.get(variant)
+        return self._checked_adjoint(variant).needed if compiled is None else compiled.needed
 
     def _checked_adjoint(self, variant: Variant) -> Adjoint:
         if not self.kernel.option("enable_backward"):

@@ -35,6 +35,8 @@ class Recordable(ABC):
     """Whether the event keeps values of this very run for its adjoint, which another run does not renew."""
     detaches: bool = False
     """Whether the operation cuts the path of gradients on purpose."""
+    is_opaque: bool = False
+    """Whether its adjoint may use the gradients of all its arrays, in ways that only itself knows."""
     runs_again: bool = False
     """Whether the adjoint runs the operation again, so that everything it needs must be as it was then."""
 

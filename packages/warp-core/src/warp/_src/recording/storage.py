@@ -101,14 +101,15 @@ class RecordedArray(Protocol):
 class Storage:
     """One block of memory. Wrappers of the same memory share it; it lives as long as one of them."""
 
-    __slots__ = ("__weakref__", "_forward", "begin", "device", "end", "follower", "log")
+    __slots__ = ("__weakref__", "_forward", "begin", "device", "end", "followers", "log")
 
     def __init__(self, device: str, begin: int, end: int) -> None:
         self.device = device
         self.begin = begin
         self.end = end
         self.log = WriteLog()
-        self.follower: Follower | None = None
+        self.followers: tuple[Follower, ...] = ()
+        """The recorders that have operations on this memory, and some that had."""
         self._forward: Storage | None = None
 
     def resolve(self) -> Storage:
@@ -134,27 +135,18 @@ class Storage:
         self.begin = min(self.begin, other.begin)
         self.end = max(self.end, other.end)
         self.log.absorb(other.log)
-        if other.follower is not None:
-            self.note_follower(other.follower)
+        for follower in other.followers:
+            self.note_follower(follower)
         other._forward = self
 
     def note_follower(self, follower: Follower) -> None:
-        """Remember that a recorder has operations on this memory; it is enough to know one, or that there are more."""
-        if self.follower is None or self.follower() is None:
-            self.follower = follower
-        elif self.follower is not follower:
-            self.follower = _SEVERAL
-
-
-class _Several:
-    """Stands for more than one follower."""
+        """Remember that a recorder has operations on this memory."""
+        living = [other for other in self.followers if other is not follower and other() is not None]
+        self.followers = (*living, follower)
 
 
 Follower = Callable[[], object]
 """A weak reference to what lives as long as a recorder has operations."""
-
-_several: Final = _Several()
-_SEVERAL: Final = weakref.ref(_several)
 
 
 class _StorageReference(weakref.ref[Storage]):
@@ -253,16 +245,15 @@ def storage_of(array: RecordedArray) -> Storage:
 def follow(array: RecordedArray, follower: Follower) -> None:
     """Note that a recorder has an operation on an array, whose writes are remembered from now on."""
     storage = storage_of(array)
-    if storage.follower is not follower:
+    if follower not in storage.followers:
         with _lock:
             storage.note_follower(follower)
     array.watch()
 
 
 def is_followed(array: RecordedArray, follower: Follower) -> bool:
-    """Tell whether a recorder may have operations on memory of an array's block."""
-    found = storage_of(array).follower
-    return found is follower or found is _SEVERAL
+    """Tell whether a recorder has operations on memory of an array's block."""
+    return follower in storage_of(array).followers
 
 
 def stamps_of(array: RecordedArray) -> list[int]:
