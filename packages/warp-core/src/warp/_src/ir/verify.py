@@ -146,7 +146,9 @@ def _expect(condition: bool, message: str) -> None:
 
 
 def _expect_types(what: str, values: Sequence[Value], types: Sequence[Type]) -> None:
-    _expect(_types(values) == tuple(types), f"{what} are ({_names(values)}), expected ({type_name(tuple(types))})")
+    # Messages of what is asked of every operation are only made when needed: they would cost more than the checks.
+    if _types(values) != tuple(types):
+        raise _InvalidError(f"{what} are ({_names(values)}), expected ({type_name(tuple(types))})")
 
 
 def _component(aggregate: Type, path: Path, dynamic: Sequence[Value]) -> Type:
@@ -158,7 +160,8 @@ def _component(aggregate: Type, path: Path, dynamic: Sequence[Value]) -> Type:
 
 def _expect_indices(indices: Sequence[Value]) -> None:
     for index in indices:
-        _expect(is_int(index.type), f"an index has type {type_name(index.type)}")
+        if not is_int(index.type):
+            raise _InvalidError(f"an index has type {type_name(index.type)}")
 
 
 def _check_const(op: Const) -> None:
@@ -263,8 +266,10 @@ def _check_view(op: View) -> None:
 def _element(op: Load | Store) -> Type:
     """Check array, indices and path of an access; give the type of what is read or written."""
     array = op.array
-    _expect(is_array(array.type), f"of {type_name(array.type)}, not an array")
-    _expect(op.rank == array.type.ndim, f"{op.rank} indices for {type_name(array.type)}")
+    if not is_array(array.type):
+        raise _InvalidError(f"of {type_name(array.type)}, not an array")
+    if op.rank != array.type.ndim:
+        raise _InvalidError(f"{op.rank} indices for {type_name(array.type)}")
     _expect(len(op.indices) == op.rank, f"has {len(op.indices)} of {op.rank} indices")
     _expect_indices(op.indices)
     return _component(array.type.dtype, op.path, op.path_indices)

@@ -314,15 +314,21 @@ class Program:
         options = build.BuildOptions(
             mode="debug" if is_debug else "release", fast_math=bool(self.kernel.option("fast_math"))
         )
-        with ThreadPoolExecutor(1) as pool:
-            # The worker pool is built beside the first kernel.
-            runtime = pool.submit(executor)
-            path = build.build_object(source, options=options)
-            loaded: LoadedObject = runtime.result().load(path)
+        loaded = _load(source, options)
         address = loaded.forward if name == "wp_forward" else loaded.backward
         assert address is not None, "the emitter exports the entry that it was asked for"
         identity = hashlib.sha256(f"{options!r}\n{source}".encode()).hexdigest()
         return Entry(address, summary, operations_per_item(function), has_loops(function), must_be_ordered, identity)
+
+
+def _load(source: str, options: build.BuildOptions) -> LoadedObject:
+    if executor.cache_info().currsize:
+        return executor().load(build.build_object(source, options=options))
+    with ThreadPoolExecutor(1) as pool:
+        # The worker pool is built beside the first kernel.
+        runtime = pool.submit(executor)
+        path = build.build_object(source, options=options)
+        return runtime.result().load(path)
 
 
 def _all_operations(function: IrFunction) -> Iterator[Op]:
