@@ -14,9 +14,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from tests.cuda import fake_errors as errors
+from tests.cuda.fake_functions import Functions, WithFunctions
 from tests.cuda.fake_memory import Arena, Pools
 from tests.cuda.fake_streams import Event, Executable, Graph, Operation, Stream
-from tests.cuda.hosted import compile_hosted, load_hosted
+from tests.cuda.hosted import compile_hosted, load_hosted, parameter_size
 
 from warp._src.runtime import cuda
 from warp._src.runtime.driver import CAPTURE_GLOBAL, CAPTURE_RELAXED, driver_error
@@ -25,7 +26,7 @@ _FIRST_CONTEXT = 0x1000
 _PAGE_LOCKED = 64
 
 
-class FakeDriver(Pools):
+class FakeDriver(Pools, WithFunctions):
     """Implements `warp._src.runtime.driver.Driver`. `violations` lists what a real device might have forgiven."""
 
     def __init__(self, devices: int = 2, memory: int = 1 << 34, has_pools: bool = True) -> None:
@@ -39,6 +40,7 @@ class FakeDriver(Pools):
         self._graphs: dict[int, Graph] = {}
         self._executables: dict[int, Executable] = {}
         self._kernels: dict[int, Any] = {}
+        self.functions = Functions(self)
         self._libraries: dict[int, ctypes.CDLL] = {}
         self._host_memory: dict[int, Any] = {}
         self._handles = itertools.count(0x10000, 16)
@@ -324,6 +326,7 @@ class FakeDriver(Pools):
             raise self._error("cuLibraryGetKernel", errors.NOT_FOUND) from None
         handle = next(self._handles)
         self._kernels[handle] = function
+        self.functions.parameter_sizes[handle] = parameter_size(self._libraries[library], name)
         return handle
 
     def launch(self, kernel: int, grid: int, block: int, stream: int, parameters: tuple[bytes, ...]) -> None:

@@ -15,3 +15,9 @@ CAPTURE_UNSUPPORTED = (900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED")
 CAPTURE_UNJOINED = (904, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED")
 CAPTURE_ISOLATION = (905, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION")
 CAPTURE_IMPLICIT = (906, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT")
+
+
+def name_of(code: int) -> str:
+    """Return the name of a code."""
+    known = [value for value in globals().values() if isinstance(value, tuple)]
+    return next((name for number, name in known if number == code), "CUDA_ERROR_UNKNOWN")

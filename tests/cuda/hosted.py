@@ -26,7 +26,10 @@ def compile_hosted(text: str) -> bytes:
 def load_hosted(text: str) -> ctypes.CDLL:
     """Compile CUDA text and load it; each kernel `k` is a function `host_k(grid, block, launch, arguments)`."""
     fibres = "#define HOST_FIBRES 1" if _BARRIER.search(text) else ""
-    launchers = "\n".join(f"HOST_LAUNCH(host_{name}, {name}, {type})" for name, type in _ENTRY.findall(text))
+    launchers = "\n".join(
+        f"HOST_LAUNCH(host_{name}, {name}, {type})\nWP_EXPORT const unsigned size_of_{name} = sizeof({type});"
+        for name, type in _ENTRY.findall(text)
+    )
     parts = [native_text("freestanding.h"), build.libm_header(), fibres, HOST_CUDA, text, launchers]
     library = ctypes.CDLL(str(build.build_object("\n".join(parts))))
     process = ctypes.CDLL(None)
@@ -35,6 +38,11 @@ def load_hosted(text: str) -> ctypes.CDLL:
     if fibres:
         library.host_bind(_table(_CONTEXTS, (process,)))
     return library
+
+
+def parameter_size(library: ctypes.CDLL, name: str) -> int:
+    """Return the size of the struct of arguments of a kernel of a loaded text."""
+    return ctypes.c_uint.in_dll(library, f"size_of_{name}").value
 
 
 def _table(names: tuple[str, ...], libraries: tuple[ctypes.CDLL, ...]) -> ctypes.Array[ctypes.c_void_p]:

@@ -15,6 +15,8 @@ HANDLE = 0x1000
 CALLS: dict[str, tuple[Any, ...]] = {
     "device_count": (),
     "driver_version": (),
+    "function": ("cuLaunchKernel",),
+    "explain": ("cuLaunchKernel", 1),
     "device_name": (0,),
     "device_uuid": (0,),
     "device_attribute": (0, "MULTIPROCESSOR_COUNT"),

@@ -87,13 +87,14 @@ def device_from(device: Any) -> str | None:
 def device_to(name: str) -> Any:
     """Return JAX's device for Warp's name of one, None if there is none in this process."""
     kind, _, ordinal = name.partition(":")
-    for device in jax.local_devices(backend="cpu") if kind == "cpu" else _cuda_devices():
+    for device in jax.local_devices(backend="cpu") if kind == "cpu" else cuda_devices():
         if kind == "cpu" or device.local_hardware_id == int(ordinal or 0):
             return device
     return None
 
 
-def _cuda_devices() -> list[Any]:
+def cuda_devices() -> list[Any]:
+    """Return the CUDA devices that JAX has in this process."""
     try:
         return list(jax.local_devices(backend="cuda"))
     except RuntimeError:  # there is no such backend

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from warp.entries import ArgumentBlock, KernelEntries
 from warp.errors import AutogradError
-from warp.operators import Computation
-from warp_interop_jax.function_calls import FunctionAdjoint, FunctionForward, FunctionSite, FunctionTangent
-from warp_interop_jax.handler import TARGET, handler
 from warp_interop_jax.plan import Layout, Plan, PlanBuilder
+from warp_interop_jax.platforms import handler
 from warp_interop_jax.primitive import Derived, is_float
 from warp_interop_jax.varying import type_like, types_of
 
@@ -57,29 +54,6 @@ class Site:
     arrays: tuple[ArrayPlace, ...]
     dim: tuple[int, ...]
     vmap_method: str | None
-    values: tuple[Any, ...] = field(compare=False, repr=False)
-    """Arguments of the kernel that are no arrays, in their places; the block of arguments holds them."""
-
-    @cached_property
-    def by_python(self) -> FunctionSite:
-        """Return the same call as a launch from Python, for devices that native code does not launch on."""
-        by_number = {array.number: array for array in self.arrays}
-        places = [by_number.get(number) for number in range(len(self.entries.types))]
-        is_output = [place is not None and place.is_output for place in places]
-        names = [name for name, _ in self.entries.kernel.parameters]
-        changed = [names[array.number] for array in self.arrays if array.is_changed]
-        computation = Computation(self.entries.kernel, len(self.results), self.dim, None, changed)
-        return FunctionSite(
-            computation,
-            self.entries.kernel.key,
-            tuple(None if place is None else place.layout for place in places),
-            tuple(None if n not in by_number else type.dtype for n, type in enumerate(self.entries.types)),
-            self.values[: is_output.index(True)] if any(is_output) else self.values,
-            f"{self.block.template!r}",
-            True,
-            self.vmap_method,
-            self.dim,
-        )
 
     @cached_property
     def inputs(self) -> tuple[ArrayPlace, ...]:
@@ -107,12 +81,17 @@ class Site:
             return ()  # the adjoint runs the kernel again
         return tuple(number for number, array in enumerate(self.results) if array.number in needed)
 
-    def run(self, plan: Plan, operands: Sequence[Any], count: int, **options: Any) -> list[Any]:
+    def builder(self, platform: str) -> PlanBuilder:
+        """Return an empty plan."""
+        return PlanBuilder(self.entries, handler(platform).compiled(self.entries))
+
+    def run(self, platform: str, plan: Plan, operands: Sequence[Any], count: int, **options: Any) -> list[Any]:
         """Call the handler; return the first `count` results."""
+        known = handler(platform)
         given = types_of(operands)
         types = [type_like(given, jax.ShapeDtypeStruct(layout.full, layout.dtype)) for layout in plan.results]
-        call = jax.ffi.ffi_call(TARGET, types, **options)
-        found = call(*operands, plan=np.int64(handler().add(plan)))
+        call = jax.ffi.ffi_call(known.target(plan), types, **options)
+        found = call(*operands, plan=np.int64(known.add(plan)))
         return list(found)[:count]
 
 
@@ -132,28 +111,27 @@ class Forward:
         """Return the operands that share memory with results."""
         return tuple(number for number, array in enumerate(self.site.inputs) if array.is_changed)
 
-    @cached_property
-    def plan(self) -> Plan:
+    def plan(self, platform: str) -> Plan:
         """Return what the handler does."""
         site = self.site
-        builder = PlanBuilder(site.entries)
+        builder = site.builder(platform)
         inputs = {array.number: builder.add_input(array.layout) for array in site.inputs}
         results = {
             array.number: builder.add_result(array.layout, inputs.get(array.number, -1)) for array in site.results
         }
         values = inputs | results
         arrays = [(array.number, array.layout, values[array.number], None) for array in site.arrays]
-        builder.launch(site.entries.forward(site.dim), site.dim, site.block, arrays)
+        builder.launch(builder.compiled.forward(site.dim), site.dim, site.block, arrays)
         return builder.build()
 
-    def apply(self, *operands: Any, is_native: bool) -> list[Any]:
+    def apply(self, *operands: Any, platform: str) -> list[Any]:
         """Return the results."""
-        if not is_native:
-            return FunctionForward(self.site.by_python).apply(*operands, is_native=False)
         aliases = {number: place for place, number in enumerate(self.changed)}
         method = self.site.vmap_method
         count = len(self.site.results)
-        return self.site.run(self.plan, operands, count, vmap_method=method, input_output_aliases=aliases)
+        return self.site.run(
+            platform, self.plan(platform), operands, count, vmap_method=method, input_output_aliases=aliases
+        )
 
     def tangent(self, perturbed: tuple[int, ...]) -> Derived:
         """Return forward mode."""
@@ -189,11 +167,10 @@ class Tangent:
     def _first(self) -> int:
         return len(self.site.inputs) + len(self.wanted)
 
-    @cached_property
-    def plan(self) -> Plan:
+    def plan(self, platform: str) -> Plan:
         """Return what the handler does. Raises AutogradError, which names the lines, where there is no forward mode."""
         site = self.site
-        builder = PlanBuilder(site.entries)
+        builder = site.builder(platform)
         values = {array.number: builder.add_input(array.layout) for array in site.inputs}
         moved = [site.inputs[number] for number in self.perturbed]
         directions = {array.number: builder.add_input(array.layout) for array in moved}
@@ -205,16 +182,13 @@ class Tangent:
         arrays: list[Any] = [(array.number, array.layout, values[array.number], None) for array in site.arrays]
         shift = len(site.entries.types)
         arrays += [(array.number + shift, array.layout, directions.get(array.number), None) for array in site.arrays]
-        builder.launch(site.entries.tangent(site.dim), site.dim, site.doubled, arrays, "tangent of ")
+        builder.launch(builder.compiled.tangent(site.dim), site.dim, site.doubled, arrays, "tangent of ")
         return builder.build()
 
-    def apply(self, *operands: Any, is_native: bool) -> list[Any]:
+    def apply(self, *operands: Any, platform: str) -> list[Any]:
         """Return the directions of the results of floating point."""
         used = (*operands[: len(self.site.inputs)], *operands[self._first :])
-        if not is_native:
-            found = FunctionTangent(self.site.by_python, self.perturbed).apply(*used, is_native=False)
-            return [found[number] for number in self.given]
-        return self.site.run(self.plan, used, len(self.results), vmap_method=_DERIVATIVE_METHOD)
+        return self.site.run(platform, self.plan(platform), used, len(self.results), vmap_method=_DERIVATIVE_METHOD)
 
     def tangent(self, perturbed: tuple[int, ...]) -> Derived:
         """Return this call, which is linear in directions. AutogradError if something else is perturbed."""
@@ -257,11 +231,10 @@ class Adjoint:
     def _first(self) -> int:
         return len(self.site.inputs) + len(self.wanted)
 
-    @cached_property
-    def plan(self) -> Plan:
+    def plan(self, platform: str) -> Plan:
         """Return what the handler does. Raises AutogradError, which names the lines, where there is no adjoint."""
         site = self.site
-        builder = PlanBuilder(site.entries)
+        builder = site.builder(platform)
         values = {array.number: builder.add_input(array.layout) for array in site.inputs}
         values.update({site.results[n].number: builder.add_input(site.results[n].layout) for n in self.wanted})
         seeded = [site.float_results[n] for n in self.given]
@@ -273,46 +246,29 @@ class Adjoint:
         for array in site.float_results:
             if array.number not in gradients:
                 gradients[array.number] = builder.add_result(array.layout, given.get(array.number, -1))
-        backward = site.entries.backward(site.dim)
-        self._run_again(builder, values)
+        backward = builder.compiled.backward(site.dim)
+        self._run_again(platform, builder, values)
         arrays = [
             (array.number, array.layout, values.get(array.number), gradients.get(array.number)) for array in site.arrays
         ]
         builder.launch(backward, site.dim, site.block, arrays, "adjoint of ")
         return builder.build()
 
-    def _run_again(self, builder: PlanBuilder, values: dict[int, int]) -> None:
+    def _run_again(self, platform: str, builder: PlanBuilder, values: dict[int, int]) -> None:
         """Run the kernel, where its adjoint needs what it overwrites, on copies, which take the place of `values`."""
         site = self.site
-        recording = site.entries.recording(site.dim)
+        recording = builder.compiled.recording(site.dim)
         if recording is None:
             return
         for array in site.results:
             values[array.number] = builder.add_result(array.layout, values.get(array.number, -1))
-        threads = int(np.prod(site.dim, dtype=np.int64))
-        bytes_type, integers = np.dtype(np.uint8), np.dtype(np.int64)
-        # JAX makes no 64-bit integers by default.
-        place_count, start_count = (
-            threads * recording.bytes_per_thread,
-            threads * recording.has_stream * integers.itemsize,
-        )
-        places = builder.add_result(Layout((place_count,), (), bytes_type), None) if place_count else None
-        starts = builder.add_result(Layout((start_count,), (), bytes_type)) if start_count else None
-        builder.add_record(places, starts)
+        handler(platform).add_record(builder, recording, int(np.prod(site.dim, dtype=np.int64)))
         arrays = [(array.number, array.layout, values[array.number], None) for array in site.arrays]
         builder.launch(recording.entry, site.dim, site.block, arrays)
 
-    def apply(self, *operands: Any, is_native: bool) -> list[Any]:
+    def apply(self, *operands: Any, platform: str) -> list[Any]:
         """Return the cotangents of the inputs sought."""
-        if not is_native:
-            given = dict(zip(self.given, operands[self._first :], strict=True))
-            seeds = [
-                given[n] if n in given else jnp.zeros(array.layout.full, array.layout.dtype)
-                for n, array in enumerate(self.site.float_results)
-            ]
-            used = (*operands[: len(self.site.inputs)], *seeds)
-            return FunctionAdjoint(self.site.by_python, self.sought).apply(*used, is_native=False)
-        return self.site.run(self.plan, operands, len(self.sought), vmap_method=_DERIVATIVE_METHOD)
+        return self.site.run(platform, self.plan(platform), operands, len(self.sought), vmap_method=_DERIVATIVE_METHOD)
 
     def tangent(self, perturbed: tuple[int, ...]) -> Derived:
         """Return how the cotangents change: this call again where only cotangents change."""
@@ -347,15 +303,14 @@ class AdjointTangent:
         """Return shapes and dtypes of the results."""
         return tuple(self.site.inputs[number].type for number in self.sought)
 
-    @cached_property
-    def plan(self) -> Plan:
+    def plan(self, platform: str) -> Plan:
         """Return what the handler does. Raises AutogradError, which names the lines, where there is no derivative."""
         site = self.site
         if site.entries.recording(site.dim) is not None:
             raise AutogradError(
                 f"kernel '{site.entries.kernel.key}' overwrites what it reads: it has no second derivative"
             )
-        builder = PlanBuilder(site.entries)
+        builder = site.builder(platform)
         operands = [
             *site.inputs,
             *(site.results[number] for number in self.wanted),
@@ -380,7 +335,7 @@ class AdjointTangent:
         gradients = {
             array.number: builder.add_result(array.layout, seeds.get(array.number, -1)) for array in [*sought, *rest]
         }
-        entry = site.entries.adjoint_tangent(site.dim)
+        entry = builder.compiled.adjoint_tangent(site.dim)
         shift = len(site.entries.types)
         arrays: list[Any] = [
             (array.number, array.layout, values.get(array.number), gradients.get(array.number)) for array in site.arrays
@@ -392,11 +347,9 @@ class AdjointTangent:
         builder.launch(entry, site.dim, site.doubled, arrays, "tangent of the adjoint of ")
         return builder.build()
 
-    def apply(self, *operands: Any, is_native: bool) -> list[Any]:
+    def apply(self, *operands: Any, platform: str) -> list[Any]:
         """Return the directions of the cotangents of the inputs sought."""
-        if not is_native:
-            raise AutogradError(f"kernel '{self.site.entries.kernel.key}': second derivatives are for the CPU")
-        return self.site.run(self.plan, operands, len(self.sought), vmap_method=_DERIVATIVE_METHOD)
+        return self.site.run(platform, self.plan(platform), operands, len(self.sought), vmap_method=_DERIVATIVE_METHOD)
 
     def tangent(self, perturbed: tuple[int, ...]) -> Derived:
         """Raise AutogradError: there are no third derivatives."""

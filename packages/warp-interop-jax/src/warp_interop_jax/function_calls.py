@@ -7,7 +7,7 @@ import itertools
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any, Final
@@ -29,6 +29,8 @@ _lock: Final = threading.Lock()
 _calls: Final[dict[int, _FunctionCall]] = {}
 """Calls by the key that they carry."""
 _keys: Final[dict[_FunctionCall, int]] = {}
+_graphs: Final[list[Any]] = []
+"""What graphs that XLA has captured use; XLA does not tell when one is gone."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,6 @@ class FunctionSite:
     text_of_values: str
     is_graph_compatible: bool
     vmap_method: str | None
-    dim: tuple[int, ...] = ()
-    """Threads of the launch, if it is a kernel."""
 
     @cached_property
     def inputs(self) -> tuple[int, ...]:
@@ -84,13 +84,8 @@ class FunctionSite:
         return [arrays.get(number, value) for number, value in enumerate(self.values)]
 
     def call(self, arrays: Mapping[int, Any]) -> None:
-        """Call the function, or launch the kernel, on arrays by number; a recorder may be listening."""
-        function = self.computation.function
-        outputs = [arrays[number] for number in self.outputs]
-        if isinstance(function, wp.Kernel):
-            wp.launch(function, self.dim, inputs=self.arguments(arrays), outputs=outputs)
-        else:
-            function(*self.arguments(arrays), *outputs)
+        """Call the function on arrays by number; a recorder may be listening."""
+        self.computation.function(*self.arguments(arrays), *(arrays[number] for number in self.outputs))
 
 
 @dataclass(frozen=True)
@@ -106,6 +101,11 @@ class _FunctionCall(ABC):
     @abstractmethod
     def result_numbers(self) -> Sequence[int]:
         """Return which parameters results belong to."""
+
+    @property
+    def is_graph_compatible(self) -> bool:
+        """Tell whether a CUDA graph may capture the call."""
+        return self.site.is_graph_compatible
 
     @abstractmethod
     def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
@@ -128,7 +128,7 @@ class _FunctionCall(ABC):
             return _keys[self]
 
     def _call(self, operands: Sequence[Any], method: str | None, **options: Any) -> list[Any]:
-        target = _registered_target(self.site.is_graph_compatible)
+        target = _registered_target(self.is_graph_compatible)
         given = types_of(operands)
         types = [type_like(given, result) for result in self.results]
         call = jax.ffi.ffi_call(target, types, vmap_method=method, **options)
@@ -159,7 +159,7 @@ class FunctionForward(_FunctionCall):
         """Return the operands that share memory with results."""
         return tuple(place for place, number in enumerate(self.site.inputs) if number in self.site.results)
 
-    def apply(self, *operands: Any, is_native: bool) -> list[Any]:
+    def apply(self, *operands: Any, platform: str) -> list[Any]:
         """Return the results."""
         aliases = {number: place for place, number in enumerate(self.changed)}
         return self._call(operands, self.site.vmap_method, input_output_aliases=aliases)
@@ -199,7 +199,7 @@ class FunctionTangent(_FunctionCall):
         """Return which parameters results belong to."""
         return self.site.float_results
 
-    def apply(self, *operands: Any, is_native: bool) -> list[Any]:
+    def apply(self, *operands: Any, platform: str) -> list[Any]:
         """Return the directions of the results of floating point."""
         return self._call(operands, "expand_dims")
 
@@ -248,6 +248,8 @@ class FunctionAdjoint(_FunctionCall):
     sought: tuple[int, ...]
 
     changed = ()
+    # What a tape keeps of loops is known only when they have run, and a capture does not let it look.
+    is_graph_compatible = False
 
     @property
     def operand_numbers(self) -> Sequence[int]:
@@ -259,7 +261,7 @@ class FunctionAdjoint(_FunctionCall):
         """Return which parameters results belong to."""
         return tuple(self.site.inputs[place] for place in self.sought)
 
-    def apply(self, *operands: Any, is_native: bool) -> list[Any]:
+    def apply(self, *operands: Any, platform: str) -> list[Any]:
         """Return the cotangents of the inputs sought."""
         return self._call(operands, "expand_dims")
 
@@ -273,10 +275,8 @@ class FunctionAdjoint(_FunctionCall):
         for gradient in gradients.values():
             gradient.zero_()
         results = {n: wp.clone(arrays[n]) if n in arrays else _zeros(site, n) for n in site.results}
-        if isinstance(site.computation.function, wp.Kernel):
-            site.call(arrays | results)  # a function runs again on a tape, a kernel's adjoint wants its results
         site.computation.run_adjoint(
-            site.dim,
+            (),
             site.arguments(arrays),
             list(results.values()),
             [seeds.get(number) for number in site.results],
@@ -330,7 +330,17 @@ def _handle(inputs: list[Buffer], outputs: list[Buffer], attributes: dict[str, A
             call.run(parts[:count], parts[count:])
 
 
-def _on_stream(context: CallContext) -> Any:
+@contextmanager
+def _on_stream(context: CallContext) -> Iterator[None]:
+    """Queue on the stream of a call, after what the current stream has, or for a graph that XLA captures from it."""
     if context.stream is None:
-        return nullcontext()
-    return wp.ScopedStream(wp.Stream(context.device, cuda_stream=context.stream))
+        yield
+        return
+    stream = wp.Stream(context.device, cuda_stream=context.stream)
+    if not stream.is_capturing:
+        with wp.ScopedStream(stream):
+            yield
+        return
+    with wp.ScopedCapture(stream=stream, external=True) as capture:
+        yield
+    _graphs.append(capture.graph)

@@ -1,145 +1,134 @@
-"""The native handler: compiled once, registered with JAX, and told the plans of calls."""
+"""The native handlers, one for a platform: compiled once, registered with JAX, and told the plans of calls."""
 
 from __future__ import annotations
 
 import ctypes
 import threading
-from functools import cache
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any, Final
 
 import jax
 
-from warp.entries import compile_native, native_launcher
+from warp.entries import DeviceEntries, KernelEntries, compile_native
 from warp.errors import WarpError
-from warp_interop_jax.plan import Launch, Plan
+from warp_interop_jax.plan import Plan, PlanBuilder
 
-TARGET: Final = "warp_kernel"
-"""The name under which XLA knows the handler."""
-
-_INT: Final = ctypes.c_int64
-_POINTER: Final = ctypes.c_void_p
+INT: Final = ctypes.c_int64
+POINTER: Final = ctypes.c_void_p
+ZEROS_SIZE: Final = 1 << 16
+"""Bytes of the memory of zeros: no element is larger."""
 _FAULT_SIZE: Final = 80
 _CAPSULE_NAME: Final = b"xla._CUSTOM_CALL_TARGET"
 
 
 class _Operand(ctypes.Structure):
-    _fields_ = (("rank", _INT), ("size", _INT))
+    _fields_ = (("rank", INT), ("size", INT))
 
 
-class _Pair(ctypes.Structure):
-    _fields_ = (("first", _INT), ("second", _INT))
+class Pair(ctypes.Structure):
+    """A `Preparation` or a `Patch` of native/plans.h."""
+
+    _fields_ = (("first", INT), ("second", INT))
 
 
-class _Step(ctypes.Structure):
+class NativePlan(ctypes.Structure):
+    """The `Plan` of native/plans.h; what platforms add to it is for them to say."""
+
     _fields_ = (
-        ("entry", _POINTER),
-        ("launch", ctypes.c_char_p),
-        ("arguments", ctypes.c_char_p),
-        ("size", _INT),
-        ("patches", ctypes.POINTER(_Pair)),
-        ("patch_count", _INT),
-        ("flags", _INT),
-    )
-
-
-class _Plan(ctypes.Structure):
-    _fields_ = (
-        ("key", _INT),
-        ("next", _POINTER),
-        ("input_count", _INT),
-        ("result_count", _INT),
+        ("key", INT),
+        ("next", POINTER),
+        ("input_count", INT),
+        ("result_count", INT),
         ("operands", ctypes.POINTER(_Operand)),
-        ("preparations", ctypes.POINTER(_Pair)),
-        ("preparation_count", _INT),
-        ("steps", ctypes.POINTER(_Step)),
-        ("step_count", _INT),
-        ("has_record", _INT),
-        ("places", _INT),
-        ("starts", _INT),
-        ("describe", _POINTER),
+        ("preparations", ctypes.POINTER(Pair)),
+        ("preparation_count", INT),
+        ("steps", POINTER),
+        ("step_count", INT),
+        ("record", POINTER),
+        ("devices", POINTER),
+        ("device_count", INT),
     )
 
 
-class _Tools(ctypes.Structure):
-    _fields_ = (("launch", _POINTER), ("free", _POINTER))
+_DESCRIBE: Final = ctypes.CFUNCTYPE(None, POINTER, INT, POINTER, POINTER, INT)
 
 
-_DESCRIBE: Final = ctypes.CFUNCTYPE(None, _POINTER, _INT, _POINTER, _POINTER, _INT)
+class Handler(ABC):
+    """A loaded handler and the plans that it knows, which live as long as the process."""
 
-
-class Handler:
-    """The loaded handler and the plans that it knows, which live as long as the process."""
-
-    def __init__(self) -> None:
-        library = compile_native(files("warp_interop_jax").joinpath("handler.cpp").read_text(encoding="utf-8"))
-        self._tools = _Tools(native_launcher(), ctypes.cast(ctypes.CDLL(None).free, _POINTER))
-        ctypes.CFUNCTYPE(None, _POINTER)(library.address("wp_jax_bind"))(ctypes.addressof(self._tools))
-        self._add = ctypes.CFUNCTYPE(None, _POINTER)(library.address("wp_jax_add"))
-        self._describe = _DESCRIBE(self._write_message)
+    def __init__(self, source: str) -> None:
+        texts = [files("warp_interop_jax") / "native" / name for name in ("ffi.h", "plans.h", source)]
+        self.library = compile_native("\n".join(text.read_text(encoding="utf-8") for text in texts))
+        self._add = ctypes.CFUNCTYPE(None, POINTER)(self.library.address("wp_jax_add"))
         self._lock = threading.Lock()
-        self._plans: dict[int, tuple[Plan, _Plan]] = {}
+        self._plans: dict[int, tuple[Plan, NativePlan, Any]] = {}
         self._by_address: dict[int, Plan] = {}
-        register_target(TARGET, library.address("wp_jax_call"), "cpu")
+        self._describe = _DESCRIBE(self._write_fault)
+        self.describe = ctypes.cast(self._describe, POINTER)
+        """The address of a function that writes a message about a fault."""
+
+    @abstractmethod
+    def compiled(self, entries: KernelEntries) -> KernelEntries | DeviceEntries:
+        """Return the entry points of a kernel for the platform."""
+
+    @abstractmethod
+    def add_record(self, builder: PlanBuilder, recording: Any, threads: int) -> None:
+        """Add memory for what launches record, of `RecordingEntry` or `DeviceRecording`, and what makes it empty."""
+
+    @abstractmethod
+    def target(self, plan: Plan) -> str:
+        """Return the name under which XLA knows the handler of a plan."""
+
+    @abstractmethod
+    def _extend(self, plan: Plan, made: NativePlan) -> Any:
+        """Fill in steps and whatever else the platform adds; return what must live as long as the plan."""
 
     def add(self, plan: Plan) -> int:
         """Make a plan known and return its key."""
         key = plan.key
         with self._lock:
             if key not in self._plans:
-                made = self._native(plan)
-                self._plans[key] = plan, made
+                made = _native(plan)
+                self._plans[key] = plan, made, self._extend(plan, made)
                 self._by_address[ctypes.addressof(made)] = plan
                 self._add(ctypes.addressof(made))
         return key
 
-    def _native(self, plan: Plan) -> _Plan:
-        operands = [_Operand(len(layout.full), layout.size) for layout in plan.inputs + plan.results]
-        places, starts = plan.record or (-1, -1)
-        return _Plan(
-            plan.key,
-            None,
-            len(plan.inputs),
-            len(plan.results),
-            (_Operand * len(operands))(*operands),
-            _pairs(plan.preparations),
-            len(plan.preparations),
-            (_Step * len(plan.launches))(*map(_step, plan.launches)),
-            len(plan.launches),
-            plan.record is not None,
-            places,
-            starts,
-            ctypes.cast(self._describe, _POINTER),
-        )
+    def bind(self, tools: ctypes.Structure) -> None:
+        """Tell the native code what it may call."""
+        ctypes.CFUNCTYPE(None, POINTER)(self.library.address("wp_jax_bind"))(ctypes.addressof(tools))
 
-    def _write_message(self, address: int, step: int, fault: int, message: int, capacity: int) -> None:
+    def _write_fault(self, address: int, step: int, fault: int, message: int, capacity: int) -> None:
         plan = self._by_address[address]
         launch = plan.launches[step]
         text = launch.what + plan.entries.describe(ctypes.string_at(fault, _FAULT_SIZE), launch.block)
-        data = text.encode()[: capacity - 1] + b"\0"
-        ctypes.memmove(message, data, len(data))
+        write_text(text, message, capacity)
 
 
-def _pairs(pairs: tuple[tuple[int, int], ...]) -> Any:
-    return (_Pair * len(pairs))(*(_Pair(*pair) for pair in pairs))
-
-
-def _step(launch: Launch) -> _Step:
-    return _Step(
-        launch.entry.address,
-        launch.block,
-        launch.arguments,
-        len(launch.arguments),
-        _pairs(launch.patches),
-        len(launch.patches),
-        launch.entry.flags,
+def _native(plan: Plan) -> NativePlan:
+    operands = [_Operand(len(layout.full), layout.size) for layout in plan.inputs + plan.results]
+    return NativePlan(
+        key=plan.key,
+        input_count=len(plan.inputs),
+        result_count=len(plan.results),
+        operands=(_Operand * len(operands))(*operands),
+        preparations=pairs(plan.preparations),
+        preparation_count=len(plan.preparations),
+        step_count=len(plan.launches),
     )
 
 
-@cache
-def handler() -> Handler:
-    """Return the handler of this process, compiled and registered at first use."""
-    return Handler()
+def pairs(given: Sequence[tuple[int, int]]) -> Any:
+    """Return pairs of numbers as an array."""
+    return (Pair * len(given))(*(Pair(*pair) for pair in given))
+
+
+def write_text(text: str, target: int, capacity: int) -> None:
+    """Write text, cut to fit and ended by a zero, to memory of a number of bytes."""
+    data = text.encode()[: capacity - 1] + b"\0"
+    ctypes.memmove(target, data, len(data))
 
 
 def register_target(name: str, address: int, platform: str) -> None:
@@ -157,5 +146,5 @@ def register_target(name: str, address: int, platform: str) -> None:
 def _capsule(address: int) -> Any:
     make = ctypes.pythonapi.PyCapsule_New
     make.restype = ctypes.py_object
-    make.argtypes = (_POINTER, ctypes.c_char_p, _POINTER)
+    make.argtypes = (POINTER, ctypes.c_char_p, POINTER)
     return make(address, _CAPSULE_NAME, None)

@@ -116,7 +116,6 @@ class JaxKernel:
                 places,
                 dims,
                 known_method(vmap_method),
-                tuple(ordered),
             )
         )
 

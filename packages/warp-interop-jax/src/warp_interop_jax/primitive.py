@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from warp_interop_jax.platforms import PLATFORMS
 from warp_interop_jax.varying import type_like, vary_alike
 
 _COMPILED_CALLS: Final = 4096
@@ -28,8 +29,8 @@ class Call(Hashable, Protocol):
     def changed(self) -> tuple[int, ...]:
         """Return the numbers of the operands that share memory with results."""
 
-    def apply(self, *operands: Any, is_native: bool) -> list[Any]:
-        """Return the results, by operations of JAX; `is_native` where native code can launch the kernel."""
+    def apply(self, *operands: Any, platform: str) -> list[Any]:
+        """Return the results, by operations of JAX, for one of `PLATFORMS`."""
 
     def tangent(self, perturbed: tuple[int, ...]) -> Derived:
         """Return the call for the directions of those results that are of floating point.
@@ -81,8 +82,8 @@ def _result_types(*operands: Any, call: Call) -> list[Any]:
     return [type_like(operands, result) for result in call.results]
 
 
-def _lowered(*operands: Any, call: Call, is_native: bool) -> list[Any]:
-    return call.apply(*operands, is_native=is_native)
+def _lowered(*operands: Any, call: Call, platform: str) -> list[Any]:
+    return call.apply(*operands, platform=platform)
 
 
 # ---------------------------------------------------------------------------------------------------- derivatives
@@ -139,9 +140,9 @@ class Batched:
         """Return the operands that share memory with results."""
         return self.call.changed
 
-    def apply(self, *operands: Any, is_native: bool) -> list[Any]:
+    def apply(self, *operands: Any, platform: str) -> list[Any]:
         """Return the results."""
-        apply = partial(self.call.apply, is_native=is_native)
+        apply = partial(self.call.apply, platform=platform)
         found: list[Any] = jax.vmap(apply, in_axes=self.axes, axis_size=self.size)(*operands)
         return found
 
@@ -178,8 +179,8 @@ class _BatchedTransposed(Batched):
     def changed(self) -> tuple[int, ...]:
         return ()
 
-    def apply(self, *operands: Any, is_native: bool) -> list[Any]:
-        found = super().apply(*operands, is_native=is_native)
+    def apply(self, *operands: Any, platform: str) -> list[Any]:
+        found = super().apply(*operands, platform=platform)
         return [
             result.sum(0) if place is None else jnp.moveaxis(result, 0, place)
             for result, place in zip(found, self.places, strict=True)
@@ -219,6 +220,6 @@ call_p.def_abstract_eval(_result_types)
 ad.primitive_jvps[call_p] = _jvp
 ad.primitive_transposes[call_p] = _transpose
 batching.primitive_batchers[call_p] = _batch
-for _platform in ("cpu", "cuda"):
-    _rule = mlir.lower_fun(partial(_lowered, is_native=_platform == "cpu"), multiple_results=True)
+for _platform in PLATFORMS:
+    _rule = mlir.lower_fun(partial(_lowered, platform=_platform), multiple_results=True)
     mlir.register_lowering(call_p, _rule, platform=_platform)

@@ -163,11 +163,16 @@ def prepare_types(kernel: Kernel, given: Sequence[Any]) -> Prepared:
     return found
 
 
-def _prepare_cuda(kernel: Kernel, args: Sequence[Any], device: CudaDevice) -> Prepared:
+def _prepare_cuda(kernel: Kernel, args: Sequence[Any], device: CudaDevice) -> CudaPrepared:
     if kernel.is_generic:
         types = kernel.signature([_argument_type(kernel, number, arg) for number, arg in enumerate(args)])
     else:
         types = tuple(type for _, type in kernel.parameters)
+    return prepare_on(kernel, types, device)
+
+
+def prepare_on(kernel: Kernel, types: tuple[Any, ...], device: CudaDevice) -> CudaPrepared:
+    """Give the kernel for the concrete types of its parameters, compiled for a CUDA device. Raises CompileError."""
     key = (device.alias, *types)
     found: CudaPrepared | None = kernel.compiled.get(key)
     if found is None or found.program.device is not device:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -42,6 +43,7 @@ class CudaEntry:
     waits: bool  # in debug mode, so that the launch that fails is the one that raises
     largest_block: int
     excerpt: Callable[[int], str]
+    identity: str  # of the code: the same in every process and on every device
     address: int = 0
 
     def run(
@@ -141,6 +143,11 @@ class CudaProgram(Program):
             self._adjoints[variant] = replace(adjoint, problems=(*adjoint.problems, *races))
         return self._adjoints[variant]
 
+    def adjoint_tangent(self, variant: Variant) -> Any:
+        """Give the tangent of the adjoint. Raises AutogradError where there is no adjoint, because of races too."""
+        self._checked_adjoint(variant)
+        return super().adjoint_tangent(variant)
+
     def _make_recorded(self, entry: Any, adjoint: Adjoint) -> Any:
         return CudaRecordedEntry(entry, adjoint.bytes_per_thread, adjoint.has_stream)
 
@@ -178,6 +185,7 @@ class CudaProgram(Program):
             is_debug or self.checks_bounds or verifies,
             min(bounds[0], _LARGEST_BLOCK) if bounds else _LARGEST_BLOCK,
             self.excerpt,
+            hashlib.sha256(f"{options!r}\n{text}".encode()).hexdigest(),
         )
 
 

@@ -4,15 +4,34 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from typing import Final
+from typing import Final, NamedTuple
 
 from warp._src.runtime import transfers
 from warp._src.runtime.cuda import CudaDevice
 from warp._src.runtime.stream import get_stream
 
 _RECORD: Final = struct.Struct("=QQQqqqii")  # wp_record of native/abi.h
+_POINTER_OFFSETS: Final = (0, 8, 16)
+_CAPACITY_OFFSET: Final = struct.calcsize("=QQQq")
 _MISSING_OFFSET: Final = struct.calcsize("=QQQqq")
 _ALIGNMENT: Final = 256
+
+
+class EmptyRecord(NamedTuple):
+    """A `wp_record` without memory, and where in it what belongs."""
+
+    header: bytes
+    size: int
+    pointers: tuple[int, int, int]
+    """Offsets of `places`, `starts` and `stream`."""
+    capacity: int
+    missing: int
+
+
+def empty_record() -> EmptyRecord:
+    """Return a record for native code to fill in."""
+    header = _RECORD.pack(0, 0, 0, 0, 0, 0, 1, 0)
+    return EmptyRecord(header, _RECORD.size, _POINTER_OFFSETS, _CAPACITY_OFFSET, _MISSING_OFFSET)
 
 
 class CudaRecord:

@@ -24,6 +24,8 @@ class Driver(Protocol):
 
     def device_count(self) -> int: ...
     def driver_version(self) -> int: ...
+    def function(self, name: str) -> int: ...
+    def explain(self, name: str, code: int) -> str: ...
     def device_name(self, ordinal: int) -> str: ...
     def device_uuid(self, ordinal: int) -> bytes: ...
     def device_attribute(self, ordinal: int, name: str) -> int: ...
@@ -125,6 +127,17 @@ class CudaDriver:
 
     def driver_version(self) -> int:
         return int(self._call("cuDriverGetVersion"))
+
+    def function(self, name: str) -> int:
+        """Return the address of a function of the driver, for native code. Raises DeviceError if there is none."""
+        address, _ = self._call("cuGetProcAddress", name.encode(), _OLDEST_VERSION, 0)
+        if not address:
+            raise DeviceError(f"the CUDA driver has no function {name}")
+        return int(address)
+
+    def explain(self, name: str, code: int) -> str:
+        """Say what it means that a function has returned a code to native code."""
+        return str(self._error(name, self._bindings.CUresult(code)))
 
     def device_name(self, ordinal: int) -> str:
         name: bytes = self._call("cuDeviceGetName", 256, self._device(ordinal))

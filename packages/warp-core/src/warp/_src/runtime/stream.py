@@ -56,9 +56,11 @@ class Stream:
 
     @property
     def is_capturing(self) -> bool:
-        """Say whether a graph is being captured from this stream."""
-        if not isinstance(self.device, CudaDevice) or not self.device.captures:
+        """Say whether a graph is being captured from this stream, by whomever."""
+        if not isinstance(self.device, CudaDevice):
             return False
+        if self.owner and not self.device.captures:
+            return False  # another framework captures from no stream but its own
         with self.device.active():
             return self.device.driver.is_capturing(self.handle)
 

@@ -14,6 +14,8 @@ from warp._src.runtime.stream import Stream, get_stream
 BLOCK: Final = 256
 LARGEST_GRID: Final = 2**31 - 1
 LARGEST_PATTERN: Final = 1024
+PATTERN_OFFSET: Final = 96
+"""Where the pattern is in the arguments of the filler; the address of the target comes first."""
 KINDS: Final = ("float16", "bfloat16", "float32", "float64")
 
 _LAYOUT: Final = "q4q4q"
@@ -51,7 +53,7 @@ class Transfers:
     def __init__(self, device: CudaDevice) -> None:
         self._device = device
         library = device.driver.load_library(_Builder.build(device))
-        self._copy, self._fill, self._add = (
+        self._copy, self.filler, self._add = (
             device.driver.kernel(library, name) for name in ("wp_copy", "wp_fill", "wp_add")
         )
 
@@ -64,9 +66,8 @@ class Transfers:
 
     def fill(self, target: Elements, pattern: bytes, stream: Stream) -> None:
         """Set every element to the bytes of a pattern of at most LARGEST_PATTERN bytes."""
-        word = _word(target, target)
-        packed = _FILL.pack(target.address, *_layout(target), target.size // word, word, pattern)
-        self._launch(self._fill, target.nbytes // word, packed, stream)
+        items, packed = pack_fill(target, pattern)
+        self._launch(self.filler, items, packed, stream)
 
     def add(self, target: Elements, source: Elements, kind: str, offset: int, width: int, stream: Stream) -> None:
         """Add `width` numbers of a kind, which lie `offset` bytes into each element."""
@@ -91,6 +92,19 @@ class _Builder:
 def set_builder(build: Callable[[CudaDevice], bytes]) -> None:
     """Register the function that compiles native/transfers.cu for a device."""
     _Builder.build = staticmethod(build)
+
+
+def pack_fill(target: Elements, pattern: bytes) -> tuple[int, bytes]:
+    """Return the work items and the arguments with which the filler sets elements to a pattern."""
+    word = _word(target, target)
+    packed = _FILL.pack(target.address, *_layout(target), target.size // word, word, pattern)
+    return target.nbytes // word, packed
+
+
+def filler(device: CudaDevice) -> int:
+    """Return the kernel that takes what `pack_fill` gives."""
+    with device.active():
+        return _transfers(device).filler
 
 
 def _transfers(device: CudaDevice) -> Transfers:
