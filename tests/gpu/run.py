@@ -91,7 +91,7 @@ class Session:
         return self.pytest(limit, "tests/gpu/checks.py")
 
     def frameworks(self, limit: float) -> tuple[str, str]:
-        status, detail = self.pytest(limit, "tests/gpu/frameworks.py", "-rN")
+        status, detail = self.pytest(limit, "tests/gpu/frameworks.py", "tests/gpu/jax_checks.py", "-rN")
         return ("none found", "") if not detail else (status, detail)
 
     def sanitizer(self, limit: float) -> tuple[str, str]:
@@ -125,7 +125,7 @@ def main() -> int:
     session = Session(options.rehearse, options.quick)
     session.step("environment", 60.0, session.environment)
     session.step("checks of what only a GPU shows", 90.0, session.checks)
-    session.step("frameworks", 60.0, session.frameworks)
+    session.step("frameworks", 90.0, session.frameworks)
     session.step("benchmarks", 60.0, session.benchmark)
     session.step("device tests", 120.0, session.suite)
     session.step("compute-sanitizer", 60.0, session.sanitizer)

@@ -106,3 +106,18 @@ def test_a_failed_assertion_is_an_error_of_a_later_call() -> None:
     with pytest.raises(Exception, match=r"(?s)positive: assertion failed.*index \(0\).*a\[i\] > 0\.0"):
         jax.block_until_ready(operation(x))
     np.testing.assert_array_equal(operation(x)[0], x)
+
+
+@wp.func_native(snippet="return (int)threadIdx.x;")
+def place_in_block() -> wp.int32: ...
+
+
+@wp.kernel
+def places(a: wp.array(dtype=int), b: wp.array(dtype=int)):
+    i = wp.tid()
+    b[i] = a[i] + place_in_block()
+
+
+def test_native_functions_that_are_for_cuda_only() -> None:
+    values = jnp.arange(300, dtype=jnp.int32)
+    np.testing.assert_array_equal(jax.jit(wp.jax_kernel(places))(values)[0], values + values % 256)

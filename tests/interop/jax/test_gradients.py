@@ -209,6 +209,7 @@ def test_what_a_kernel_overwrites_has_the_gradient_zero() -> None:
     np.testing.assert_array_equal(found, [0.0, 0.0])
 
 
+@pytest.mark.cpu
 def test_gradients_through_what_another_thread_has_written() -> None:
     # Threads run in order on the CPU, and the adjoint takes them backward.
     values = jnp.asarray([1.5, 2.0, 3.0])

@@ -77,7 +77,7 @@ class Site:
             needed = self.entries.needed(self.dim)
         except AutogradError:
             return ()  # forward mode may be right all the same; the adjoint says what is wrong
-        if self.entries.recording(self.dim) is not None:
+        if self.entries.is_recorded(self.dim):
             return ()  # the adjoint runs the kernel again
         return tuple(number for number, array in enumerate(self.results) if array.number in needed)
 
@@ -306,7 +306,7 @@ class AdjointTangent:
     def plan(self, platform: str) -> Plan:
         """Return what the handler does. Raises AutogradError, which names the lines, where there is no derivative."""
         site = self.site
-        if site.entries.recording(site.dim) is not None:
+        if site.entries.is_recorded(site.dim):
             raise AutogradError(
                 f"kernel '{site.entries.kernel.key}' overwrites what it reads: it has no second derivative"
             )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from warp._src.launch.bind import Binder
-from warp._src.launch.launch import launch_shape, prepare_types
+from warp._src.launch.launch import launch_shape, program_of
 from warp._src.launch.program import Entry, Kernel, Literal, RecordedEntry, Root, executor, load_native, variant_of
 from warp._src.runtime.cpu import describe_fault, pack_launch
 from warp._src.runtime.device import get_device
@@ -63,13 +63,12 @@ class KernelEntries:
             raise ArgumentError(f"expected a kernel, got {type(kernel).__qualname__}")
         self.kernel = kernel
         operands = [Literal(type) if type.__class__ in (int, float) else type for type in types]
-        self._prepared = prepare_types(kernel, operands)
-        self._program = self._prepared.program
+        self._program = program_of(kernel, operands)
         self.types: tuple[Any, ...] = self._program.types
         """The concrete types of the parameters."""
-        self.reads = self._numbers(self._prepared.reads)
+        self.reads = self._numbers(frozenset(root for root, _ in self._program.accesses.reads))
         """Numbers of the parameters whose arrays the kernel reads."""
-        self.writes = self._numbers(self._prepared.writes)
+        self.writes = self._numbers(frozenset(root for root, _ in self._program.accesses.writes))
         """Numbers of the parameters whose arrays the kernel writes."""
 
     def arguments(self, values: Sequence[Any], with_directions: bool = False) -> ArgumentBlock:
@@ -78,11 +77,13 @@ class KernelEntries:
         `with_directions` is for forward mode, which takes a second argument for every parameter: the direction of a
         value is zero, that of an array is an array. Raises ArgumentError that names the parameter.
         """
-        binder = self._prepared.binder
+        names = [name for name, _ in self.kernel.parameters]
+        named = list(zip(names, self.types, strict=True))
+        binder = Binder(self.kernel.key, named, frozenset())
         arguments = list(values)
         if with_directions:
             binder.pack(list(values), get_device("cpu"))
-            named = [*binder.parameters, *((f"{name}_dot", type) for name, type in binder.parameters)]
+            named += [(f"{name}_dot", type) for name, type in named]
             binder = Binder(self.kernel.key, named, frozenset())
             arguments += [_zero(type, value) for type, value in zip(self.types, values, strict=True)]
         return ArgumentBlock(binder.pack(arguments, get_device("cpu")), tuple(binder.offsets))
@@ -97,6 +98,10 @@ class KernelEntries:
         if found is None:
             return None
         return RecordingEntry(_point(found.entry, launch_shape(dim)), found.bytes_per_thread, found.has_stream)
+
+    def is_recorded(self, dim: Any) -> bool:
+        """Tell whether `recording` gives an entry; nothing is compiled for it."""
+        return self._program.needs_record(variant_of(launch_shape(dim), False))
 
     def needed(self, dim: Any) -> frozenset[int]:
         """Return the numbers of the parameters whose arrays the adjoint reads, as they are after the launch.

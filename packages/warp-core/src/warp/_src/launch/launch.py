@@ -163,6 +163,13 @@ def prepare_types(kernel: Kernel, given: Sequence[Any]) -> Prepared:
     return found
 
 
+def program_of(kernel: Kernel, given: Sequence[Any]) -> Program:
+    """Give the kernel for types of arguments, compiled only if it was before. Raises ArgumentError."""
+    types = kernel.signature(given)
+    found: Prepared | None = kernel.compiled.get(types if kernel.is_generic else ())
+    return found.program if found is not None else Program(kernel, types)
+
+
 def _prepare_cuda(kernel: Kernel, args: Sequence[Any], device: CudaDevice) -> CudaPrepared:
     if kernel.is_generic:
         types = kernel.signature([_argument_type(kernel, number, arg) for number, arg in enumerate(args)])

@@ -197,9 +197,17 @@ class Program:
         if self._forward is None:
             with self._lock:
                 if self._forward is None:
-                    function = pipeline.forward(self.function)
-                    self._forward = self._compile(function, "wp_forward", pipeline.accesses(function))
+                    self._forward = self._compile(self._forward_function, "wp_forward", self.accesses)
         return self._forward
+
+    @cached_property
+    def _forward_function(self) -> IrFunction:
+        return pipeline.forward(self.function)
+
+    @cached_property
+    def accesses(self) -> AccessSummary:
+        """What the kernel reads and writes; nothing is compiled for it."""
+        return pipeline.accesses(self._forward_function)
 
     def backward(self, variant: Variant) -> BackwardEntry:
         """Give the adjoint for launches of a variant.
@@ -255,7 +263,7 @@ class Program:
 
     @cached_property
     def _reads_what_it_writes(self) -> bool:
-        summary = self.forward().summary
+        summary = self.accesses
         roots = {root for root, _ in summary.reads | summary.writes}
         return bool(summary.reads & summary.writes) or (bool(summary.writes) and None in roots)
 
@@ -266,10 +274,18 @@ class Program:
             )
         return self._adjoints[variant]
 
+    def needs_record(self, variant: Variant) -> bool:
+        """Tell whether `recorded` gives an entry, without compiling it."""
+        if not self._may_need_record(variant):
+            return False
+        adjoint = self._adjoint(variant)
+        # Problems are raised when the gradient is asked for.
+        return not adjoint.problems and adjoint.recorded is not None
+
     def _build_recorded(self, variant: Variant) -> RecordedEntry | None:
         adjoint = self._adjoint(variant)
-        if adjoint.problems or adjoint.recorded is None:
-            return None  # problems are raised when the gradient is asked for
+        if not self.needs_record(variant) or adjoint.recorded is None:
+            return None
         summary = pipeline.accesses(adjoint.recorded, may_alias=variant.may_alias)
         entry = self._compile(adjoint.recorded, "wp_forward", summary, must_be_ordered=adjoint.has_stream)
         return self._make_recorded(entry, adjoint)

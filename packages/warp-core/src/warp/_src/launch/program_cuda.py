@@ -78,9 +78,10 @@ class CudaEntry:
         """Give the launch a place to report faults to."""
         log = self.device.faults
         capture = self.device.capture_of(stream)
-        if log.is_full:
+        if log.is_full and not self.device.captures:
             self.device.synchronize()
-        address = log.watch(Suspect(stream, label, pack_launch(dim), self.excerpt, capture is not None))
+        with self.device.relaxed():
+            address = log.watch(Suspect(stream, label, pack_launch(dim), self.excerpt, capture is not None))
         if capture is not None:
             capture.keep(_Watched(self.device, address))
         return address
