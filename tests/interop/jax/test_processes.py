@@ -164,7 +164,7 @@ def test_export(tmp_path: Path) -> None:
         f"""
         import pathlib
         from jax import export
-        from warp_interop_jax.handler import TARGET
+        from warp_interop_jax.handler_cpu import TARGET
         x = jnp.arange(3.0)
         f = jax.jit(lambda a, b: jax_product(a, b)[0])
         try:

@@ -9,7 +9,8 @@ from warp.entries import EntryPoint, KernelEntries, RecordingEntry, native_launc
 from warp_interop_jax.handler import INT, POINTER, ZEROS_SIZE, Handler, NativePlan, Pair, pairs, register_target
 from warp_interop_jax.plan import Launch, Plan, PlanBuilder, Record
 
-_TARGET: Final = "warp_kernel"
+TARGET: Final = "warp_kernel"
+"""The name under which XLA knows the handler."""
 _START_SIZE: Final = 8
 
 
@@ -42,7 +43,7 @@ class CpuHandler(Handler):
         free = ctypes.cast(ctypes.CDLL(None).free, POINTER)
         self._tools = _Tools(native_launcher(), free, ctypes.addressof(self._zeros), self.describe)
         self.bind(self._tools)
-        register_target(_TARGET, self.library.address("wp_jax_call"), "cpu")
+        register_target(TARGET, self.library.address("wp_jax_call"), "cpu")
 
     def compiled(self, entries: KernelEntries) -> KernelEntries:
         """Return the entry points of a kernel for the platform."""
@@ -56,7 +57,7 @@ class CpuHandler(Handler):
 
     def target(self, plan: Plan) -> str:
         """Return the name under which XLA knows the handler of a plan."""
-        return _TARGET
+        return TARGET
 
     def _extend(self, plan: Plan, made: NativePlan) -> Any:
         steps = (_Step * len(plan.launches))(*map(_step, plan.launches))
