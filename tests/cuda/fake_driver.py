@@ -15,18 +15,19 @@ from typing import Any
 
 from tests.cuda import fake_errors as errors
 from tests.cuda.fake_functions import Functions, WithFunctions
+from tests.cuda.fake_graphs import Graphs
 from tests.cuda.fake_memory import Arena, Pools
-from tests.cuda.fake_streams import Event, Executable, Graph, Operation, Stream
+from tests.cuda.fake_streams import Event, Operation, Stream
 from tests.cuda.hosted import compile_hosted, load_hosted, parameter_size
 
 from warp._src.runtime import cuda
-from warp._src.runtime.driver import CAPTURE_GLOBAL, CAPTURE_RELAXED, driver_error
+from warp._src.runtime.driver import driver_error
 
 _FIRST_CONTEXT = 0x1000
 _PAGE_LOCKED = 64
 
 
-class FakeDriver(Pools, WithFunctions):
+class FakeDriver(Graphs, Pools, WithFunctions):
     """Implements `warp._src.runtime.driver.Driver`. `violations` lists what a real device might have forgiven."""
 
     def __init__(self, devices: int = 2, memory: int = 1 << 34, has_pools: bool = True) -> None:
@@ -34,19 +35,17 @@ class FakeDriver(Pools, WithFunctions):
         self.calls: list[str] = []
         self.limit = memory
         self._has_pools = has_pools
-        super().__init__([Arena(ordinal) for ordinal in range(devices)])
+        self.version = 12090
+        Pools.__init__(self, [Arena(ordinal) for ordinal in range(devices)])
+        Graphs.__init__(self, itertools.count(0x10000, 16))
         self._streams: dict[int, Stream] = {}
         self._events: dict[int, Event] = {}
-        self._graphs: dict[int, Graph] = {}
-        self._executables: dict[int, Executable] = {}
         self._kernels: dict[int, Any] = {}
         self.functions = Functions(self)
         self._libraries: dict[int, ctypes.CDLL] = {}
         self._host_memory: dict[int, Any] = {}
-        self._handles = itertools.count(0x10000, 16)
         self._legacy = [Stream(0, ordinal, is_blocking=True) for ordinal in range(devices)]
         self._peers: set[tuple[int, int]] = set()
-        self._thread = threading.local()
         self._lock = threading.RLock()
 
     # ------------------------------------------------------------------ what tests ask
@@ -74,7 +73,7 @@ class FakeDriver(Pools, WithFunctions):
         return len(self._arenas)
 
     def driver_version(self) -> int:
-        return 12090
+        return self.version
 
     def device_name(self, ordinal: int) -> str:
         return f"stand-in {ordinal}"
@@ -347,56 +346,6 @@ class FakeDriver(Pools, WithFunctions):
     def _reachable(self, ordinal: int) -> list[int]:
         pairs = {(user, owner) for user, owner in self._peers} | {(user, owner) for owner, user in self._pool_access}
         return [owner for user, owner in pairs if user == ordinal]
-
-    # ------------------------------------------------------------------ graphs
-
-    def begin_capture(self, stream: int, mode: int) -> None:
-        queue = self._stream(stream)
-        if stream == 0 or queue.graph is not None:
-            raise self._error("cuStreamBeginCapture", errors.CAPTURE_UNSUPPORTED)
-        queue.graph = Graph(next(self._handles), queue, mode, threading.get_ident())
-
-    def end_capture(self, stream: int) -> int:
-        queue = self._stream(stream)
-        graph = queue.graph
-        if graph is None or graph.origin is not queue:
-            raise self._error("cuStreamEndCapture", errors.INVALID_VALUE)
-        unjoined = graph.leave()
-        if unjoined:
-            raise self._error("cuStreamEndCapture", errors.CAPTURE_UNJOINED)
-        self._graphs[graph.handle] = graph
-        return graph.handle
-
-    def exchange_capture_mode(self, mode: int) -> int:
-        previous: int = getattr(self._thread, "mode", CAPTURE_GLOBAL)
-        self._thread.mode = mode
-        return previous
-
-    def instantiate(self, graph: int) -> int:
-        handle = next(self._handles)
-        self._executables[handle] = Executable(list(self._graphs[graph].operations))
-        return handle
-
-    def launch_graph(self, executable: int, stream: int) -> None:
-        made, queue = self._executables[executable], self._stream(stream)
-        if queue.graph is not None:
-            queue.graph.add(queue, Operation("graph", made.run))
-        else:
-            self._queue(queue, "graph", made.run)
-
-    def destroy_graph(self, graph: int) -> None:
-        del self._graphs[graph]
-
-    def destroy_executable(self, executable: int) -> None:
-        del self._executables[executable]
-
-    def _refuse_in_capture(self, name: str) -> None:
-        """Refuse what no thread may do while a graph is captured, unless it says that it knows."""
-        is_relaxed = getattr(self._thread, "mode", CAPTURE_GLOBAL) == CAPTURE_RELAXED
-        here = threading.get_ident()
-        graphs = [stream.graph for stream in self._streams.values() if stream.graph is not None]
-        if not is_relaxed and any(g.mode == CAPTURE_GLOBAL or g.thread == here for g in graphs):
-            raise self._error(name, errors.CAPTURE_UNSUPPORTED)
 
     # ------------------------------------------------------------------ queues
 

@@ -70,14 +70,21 @@ class Event:
 class Graph:
     """What is captured instead of being run, in the order of the calls, which respects every dependency."""
 
-    def __init__(self, handle: int, origin: Stream, mode: int, thread: int) -> None:
+    def __init__(self, handle: int) -> None:
         self.handle = handle
+        self.operations: list[Operation] = []
+        self.conditions: dict[int, bool] = {}
+        """Conditions that were made for the graph, and whether a node of it has them."""
+        self.is_instantiated = False
+
+    def enter(self, origin: Stream, mode: int, thread: int) -> None:
+        """Begin to capture from a stream."""
         self.origin = origin
         self.mode = mode
         self.thread = thread
-        self.operations: list[Operation] = []
         self._streams = [origin]
         self._unjoined: set[Stream] = set()
+        origin.graph = self
 
     def add(self, stream: Stream, operation: Operation) -> None:
         self.operations.append(operation)

@@ -14,6 +14,10 @@ struct host_dim3 {
 static host_dim3 gridDim, blockDim, blockIdx, threadIdx;
 
 static inline void __threadfence_system() {}
+// A condition of a graph is the address of its value.
+extern "C" inline void cudaGraphSetConditional(unsigned long long condition, unsigned value) {
+    *(unsigned*)condition = value;
+}
 static inline void __brkpt() { __builtin_trap(); }
 static inline int atomicExch_system(int* target, int value) {
     const int old = *target;

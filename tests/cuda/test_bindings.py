@@ -68,6 +68,11 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "launch_graph": (HANDLE, HANDLE),
     "destroy_graph": (HANDLE,),
     "destroy_executable": (HANDLE,),
+    "add_child_graph": (HANDLE, HANDLE),
+    "create_condition": (HANDLE,),
+    "add_conditional": (HANDLE, HANDLE, True),
+    "begin_capture_to": (HANDLE, HANDLE, 1),
+    "last_captured": (HANDLE,),
 }
 NAMES = [] if wp.is_cuda_available() else sorted(CALLS)
 

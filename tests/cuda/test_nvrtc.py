@@ -103,7 +103,8 @@ def test_one_text_compiles_for_every_architecture() -> None:
 
 def test_copies_and_launch_bounds_compile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(wp.config, "kernel_cache_dir", str(tmp_path))
-    assert is_code(compile_cubin(cuda.transfers_text(), ARCHITECTURE, QUICK))
+    for file in ("transfers.cu", "conditions.cu"):
+        assert is_code(compile_cubin(cuda.own_kernels_text(file), ARCHITECTURE, QUICK))
     (unit, *_) = batches.units_of(CASES[0].kernel)
     text = cuda.emit_kernel(unit.function, EmitOptions(libm="", entry="wp_forward", launch_bounds=(128, 2)))
     assert b".maxntid" in compile_ptx(text, "compute_80", QUICK)
@@ -111,6 +112,15 @@ def test_copies_and_launch_bounds_compile(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert build_image(text, 999, QUICK).lstrip().startswith(b"//")  # a newer device gets PTX
     with pytest.raises(ToolchainError, match="cannot compile for sm_10"):
         build_image(text, 10, QUICK)
+
+
+def test_what_sets_a_condition_is_left_to_the_driver() -> None:
+    """A function that nobody provides is refused; this one is linked by the driver, like printf."""
+    code = compile_cubin(cuda.own_kernels_text("conditions.cu"), ARCHITECTURE, QUICK)
+    assert b"cudaGraphSetConditional" in code
+    unknown = cuda.own_kernels_text("conditions.cu").replace("cudaGraphSetConditional", "cudaGraphSetAnything")
+    with pytest.raises(ToolchainError, match="Unresolved extern function 'cudaGraphSetAnything'"):
+        compile_cubin(unknown, ARCHITECTURE, QUICK)
 
 
 def test_options_change_the_code() -> None:

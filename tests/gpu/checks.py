@@ -7,7 +7,7 @@ import pytest
 from tests.cuda.test_launches import reduce_kernel
 
 import warp as wp
-from warp.errors import LaunchError
+from warp.errors import DeviceError, LaunchError
 
 Floats = wp.array(dtype=wp.float64)
 SIZE = 20_000
@@ -121,6 +121,37 @@ def test_graphs_with_memory_and_gradients() -> None:
         wp.capture_launch(capture.graph)
         assert total.list() == pytest.approx(expected[0], rel=1e-12)
         np.testing.assert_allclose(x.grad.numpy(), expected[1], rtol=1e-12)
+
+
+@wp.kernel
+def halve(x: Floats, turns: wp.array(dtype=int), limit: wp.float64):
+    x[0] = 0.5 * x[0]
+    turns[0] = int(x[0] > limit)
+
+
+def test_branches_and_loops_in_graphs() -> None:
+    x, y = wp.zeros(1, dtype=wp.float64), wp.zeros(1, dtype=wp.float64)
+    turns, choice = wp.zeros(1, dtype=int), wp.zeros(1, dtype=int)
+
+    def body() -> None:
+        wp.launch(halve, 1, inputs=[x, turns, 1.0])
+        wp.capture_if(choice, on_true=lambda: wp.copy(y, wp.clone(x)), on_false=lambda: y.fill_(-1.0))
+
+    if wp.get_device().driver.driver_version() < 12040:
+        with pytest.raises(DeviceError, match=r"from CUDA 12\.4 on"), wp.ScopedCapture():
+            wp.capture_while(turns, body)
+        return
+    with wp.ScopedCapture() as capture:
+        wp.capture_while(turns, body)
+    for start, chosen, first in ((1000.0, 1, 1), (17.0, 0, 1), (5.0, 1, 0)):
+        x.fill_(start)
+        y.fill_(0.0)
+        choice.fill_(chosen)
+        turns.fill_(first)
+        wp.capture_launch(capture.graph)
+        left = start / 2.0 ** np.ceil(np.log2(start)) if first else start
+        assert x.list() == [left]
+        assert y.list() == [(left if chosen else -1.0) if first else 0.0]
 
 
 def test_failed_assertions_name_the_line_and_leave_the_device_usable() -> None:

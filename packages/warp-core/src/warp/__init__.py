@@ -72,6 +72,8 @@ from warp._src.launch.loading import init as init
 from warp._src.launch.loading import is_initialized as is_initialized
 from warp._src.launch.loading import load_module as load_module
 from warp._src.launch.mapping import map as map
+from warp._src.runtime.conditionals import capture_if as capture_if
+from warp._src.runtime.conditionals import capture_while as capture_while
 from warp._src.runtime.device import Device as Device
 from warp._src.runtime.device import ScopedDevice as ScopedDevice
 from warp._src.runtime.device import get_cuda_device_count as get_cuda_device_count
@@ -87,9 +89,7 @@ from warp._src.runtime.graph import Graph as Graph
 from warp._src.runtime.graph import ScopedCapture as ScopedCapture
 from warp._src.runtime.graph import capture_begin as capture_begin
 from warp._src.runtime.graph import capture_end as capture_end
-from warp._src.runtime.graph import capture_if as capture_if
 from warp._src.runtime.graph import capture_launch as capture_launch
-from warp._src.runtime.graph import capture_while as capture_while
 from warp._src.runtime.pools import ScopedMempool as ScopedMempool
 from warp._src.runtime.pools import ScopedMempoolAccess as ScopedMempoolAccess
 from warp._src.runtime.pools import ScopedPeerAccess as ScopedPeerAccess

@@ -39,10 +39,11 @@ def _entry(options: EmitOptions) -> str:
     return f'extern "C" __global__ {head} {{\n    wp::run(&launch, args);\n}}\n'
 
 
-def transfers_text() -> str:
-    """Give the translation unit of native/transfers.cu."""
-    body = native_text("transfers.cu")
-    return f"{prelude(body, frozenset({'half', 'bfloat16'}), '', 'cuda')}\n{body}"
+def own_kernels_text(file: str) -> str:
+    """Give the translation unit of a file of kernels, native/transfers.cu or native/conditions.cu."""
+    body = native_text(file)
+    kinds = frozenset(kind for kind in ("half", "bfloat16") if f"wp::{kind}" in body)
+    return f"{prelude(body, kinds, '', 'cuda')}\n{body}"
 
 
 def may_fault(text: str) -> bool:

@@ -18,18 +18,19 @@ from warp._src.launch.program import Program, Variant
 from warp._src.passes import pipeline
 from warp._src.passes.access import AccessSummary
 from warp._src.passes.adjoint import Adjoint
-from warp._src.runtime import transfers
+from warp._src.runtime import own_kernels, transfers
 from warp._src.runtime.cpu import pack_launch
 from warp._src.runtime.cuda import CudaDevice
 from warp._src.runtime.cuda_record import CudaRecord
 from warp._src.runtime.faults import Suspect
 from warp._src.runtime.stream import get_stream
 from warp._src.types.struct_type import Type
-from warp.errors import ArgumentError
+from warp.errors import ArgumentError, ToolchainError
 
 _LARGEST_BLOCK: Final = 1024
 # Bytes that each work item may append to the stream of a record, at the first launch of a kernel.
 _FIRST_SHARE: Final = 64
+_FIRST_WITH_CONDITIONS: Final = (12, 3)
 
 
 @dataclass(frozen=True)
@@ -197,8 +198,11 @@ def compile_image(device: CudaDevice, text: str, options: build.NvrtcOptions) ->
     return build.build_image(text, device.arch, options)
 
 
-def _build_transfers(device: CudaDevice) -> bytes:
-    return compile_image(device, cuda.transfers_text(), build.NvrtcOptions())
+def _build_own(device: CudaDevice, file: str) -> bytes:
+    if file == "conditions.cu" and device.compiler is None and build.nvrtc_version() < _FIRST_WITH_CONDITIONS:
+        found = ".".join(map(str, build.nvrtc_version()))
+        raise ToolchainError(f"branches and loops of graphs need NVRTC from CUDA 12.3 on; this is NVRTC {found}")
+    return compile_image(device, cuda.own_kernels_text(file), build.NvrtcOptions())
 
 
-transfers.set_builder(_build_transfers)
+own_kernels.set_builder(_build_own)

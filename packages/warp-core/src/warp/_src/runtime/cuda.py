@@ -50,6 +50,8 @@ class CudaDevice(Device):
         """How many streams besides the default one were made or wrapped; with none, memory needs no bookkeeping."""
         self.transfers: Any = None
         """The compiled copies and fills for arrays with gaps; see transfers.py."""
+        self.condition_kernel: int | None = None
+        """The kernel that sets what conditional nodes of graphs look at; see conditionals.py."""
         self.peers: set[int] = set()
         """Ordinals of the devices whose memory kernels here may access, that of pools apart."""
         self.pool_peers: set[int] = set()

@@ -84,6 +84,11 @@ class Driver(Protocol):
     def launch_graph(self, executable: int, stream: int) -> None: ...
     def destroy_graph(self, graph: int) -> None: ...
     def destroy_executable(self, executable: int) -> None: ...
+    def add_child_graph(self, stream: int, graph: int) -> None: ...
+    def create_condition(self, stream: int) -> int: ...
+    def add_conditional(self, stream: int, condition: int, is_loop: bool) -> int: ...
+    def begin_capture_to(self, stream: int, graph: int, mode: int) -> None: ...
+    def last_captured(self, stream: int) -> tuple[int, ...]: ...
 
 
 class CudaDriver:
@@ -337,6 +342,51 @@ class CudaDriver:
     def destroy_executable(self, executable: int) -> None:
         self._call("cuGraphExecDestroy", executable)
 
+    def add_child_graph(self, stream: int, graph: int) -> None:
+        """Add a graph to the one that is captured from a stream, in the stream's order."""
+        parameters = self._bindings.CUgraphNodeParams()
+        parameters.type = self._bindings.CUgraphNodeType.CU_GRAPH_NODE_TYPE_GRAPH
+        parameters.graph.graph = graph
+        self._add_node(stream, parameters)
+
+    def create_condition(self, stream: int) -> int:
+        """Make a value, for one conditional node, that kernels of the graph captured from a stream can set."""
+        graph, *_ = self._capture(stream)
+        return int(self._call("cuGraphConditionalHandleCreate", graph, self.current_context(), 0, 0))
+
+    def add_conditional(self, stream: int, condition: int, is_loop: bool) -> int:
+        """Add a node that runs a graph once, or again and again, while a condition is not 0; return that graph."""
+        kinds = self._bindings.CUgraphConditionalNodeType
+        parameters = self._bindings.CUgraphNodeParams()
+        parameters.type = self._bindings.CUgraphNodeType.CU_GRAPH_NODE_TYPE_CONDITIONAL
+        parameters.conditional.handle = condition
+        parameters.conditional.type = kinds.CU_GRAPH_COND_TYPE_WHILE if is_loop else kinds.CU_GRAPH_COND_TYPE_IF
+        parameters.conditional.size = 1
+        parameters.conditional.ctx = self.current_context()
+        self._add_node(stream, parameters)
+        return int(parameters.conditional.phGraph_out[0])
+
+    def begin_capture_to(self, stream: int, graph: int, mode: int) -> None:
+        """Capture from a stream into a graph that has no nodes yet."""
+        mode = self._bindings.CUstreamCaptureMode(mode)
+        self._call("cuStreamBeginCaptureToGraph", stream, graph, [], [], 0, mode)
+
+    def last_captured(self, stream: int) -> tuple[int, ...]:
+        """Return the nodes that whatever is captured next from a stream will wait for."""
+        _, nodes, *_ = self._capture(stream)
+        return tuple(map(int, nodes))
+
+    def _capture(self, stream: int) -> tuple[Any, ...]:
+        """Return the graph captured from a stream, its last nodes, with CUDA 13 what their edges are, and how many."""
+        _, _, *found = self._call("cuStreamGetCaptureInfo", stream)
+        return tuple(found)
+
+    def _add_node(self, stream: int, parameters: Any) -> None:
+        graph, nodes, *edges, count = self._capture(stream)
+        node = self._call("cuGraphAddNode", graph, nodes, *edges, count, parameters)
+        plain = [[self._bindings.CUgraphEdgeData()] for _ in edges]
+        self._call("cuStreamUpdateCaptureDependencies", stream, [node], *plain, 1, _SET_DEPENDENCIES)
+
 
 _OLDEST_VERSION: Final = 12000
 _NOT_READY: Final = 600
@@ -346,6 +396,7 @@ _HOST_MAPPED: Final = 2
 _EVENT_WITHOUT_TIMING: Final = 2
 _EVENT_INTERPROCESS: Final = 4
 _PADDING: Final = 16
+_SET_DEPENDENCIES: Final = 1
 
 _ADVICE: Final = {
     2: "free arrays that are no longer needed, or release what the memory pool holds: set_mempool_release_threshold",

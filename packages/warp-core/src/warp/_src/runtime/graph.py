@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Final
 
@@ -19,11 +19,12 @@ from warp.errors import ArgumentError, AutogradError, DeviceError
 class Graph:
     """Captured operations, ready to be launched; it keeps the memory that they use."""
 
-    def __init__(self, capture: Capture, executable: int) -> None:
+    def __init__(self, capture: Capture, graph: int, executable: int) -> None:
         self.device = capture.device
         self._capture = capture
+        self._graph = graph
         self._executable = executable
-        finalizer = weakref.finalize(self, _discard, capture, executable)
+        finalizer = weakref.finalize(self, _discard, capture, graph, executable)
         finalizer.atexit = False
 
     @property
@@ -32,7 +33,7 @@ class Graph:
         return list(self._capture.writes.values())
 
     def launch(self, stream: Stream) -> None:
-        """Queue the operations on a stream of the graph's device."""
+        """Queue the operations on a stream of the graph's device, or make them part of the graph captured from it."""
         if not self._executable:
             raise DeviceError("the graph was captured by another framework, which has to launch it")
         if current_recorder() is not None:
@@ -40,10 +41,24 @@ class Graph:
                 "a tape cannot record the launch of a graph; capture the backward pass together with the forward pass, "
                 "or launch the kernels themselves"
             )
+        capture = self.device.capture_of(stream.handle)
         with self.device.active():
-            self.device.driver.launch_graph(self._executable, stream.handle)
+            if capture is None:
+                self.device.driver.launch_graph(self._executable, stream.handle)
+            elif self._capture.has_conditions:
+                raise DeviceError(
+                    "a graph with branches or loops cannot be part of another one; give the function that it was "
+                    "captured from"
+                )
+            else:
+                self.device.driver.add_child_graph(stream.handle, self._graph)
+                capture.keep(self)
         self._capture.streams[stream.handle] = stream
         mark_written(self.writes)
+
+    def note_streams(self, streams: dict[int, Stream]) -> None:
+        """Keep what the graph uses until streams are done that have run it as a part of another one."""
+        self._capture.streams.update(streams)
 
 
 class Capture:
@@ -56,6 +71,11 @@ class Capture:
         self.is_external = is_external
         self.writes: dict[int, Any] = {}
         self.streams: dict[int, Stream] = {stream.handle: stream}
+        self.has_conditions = False
+        self.open_bodies = 0
+        """How many branches and loops are being captured, one inside of the other."""
+        self.is_broken = False
+        """Whether a branch or loop was not captured completely."""
         self._thread = threading.get_ident()
         self._kept: dict[int, object] = {}
         self._blocks: list[Block] = []
@@ -79,6 +99,8 @@ class Capture:
             block.users.update(self.streams)
             self.device.release(block)
         for kept in self._kept.values():
+            if isinstance(kept, Graph):
+                kept.note_streams(self.streams)
             memory = getattr(kept, "owner", kept)
             if isinstance(memory, DeviceMemory):
                 for stream in self.streams.values():
@@ -88,10 +110,11 @@ class Capture:
         self.writes.clear()
 
 
-def _discard(capture: Capture, executable: int) -> None:
+def _discard(capture: Capture, graph: int, executable: int) -> None:
     if executable:
         with capture.device.active():
             capture.device.driver.destroy_executable(executable)
+            capture.device.driver.destroy_graph(graph)
     capture.discard()
 
 
@@ -137,19 +160,30 @@ def capture_end(device: DeviceLike = None, stream: Stream | None = None) -> Grap
     capture = next((made for made in captures if made.stream.handle == place.handle), None)
     if capture is None or not isinstance(found, CudaDevice):
         raise DeviceError("no graph is being captured from the stream")
+    if capture.open_bodies:
+        raise DeviceError("a capture cannot end inside of its branches and loops")
     found.captures.remove(capture)
     stop_listening(capture.note_writes)
     if capture.is_external:
-        return Graph(capture, 0)
+        return Graph(capture, 0, 0)
     try:
         with found.active():
             graph = found.driver.end_capture(place.handle)
-            executable = found.driver.instantiate(graph)
-            found.driver.destroy_graph(graph)
+            executable = _instantiate(found, capture, graph)
     except DeviceError:
         capture.discard()
         raise
-    return Graph(capture, executable)
+    return Graph(capture, graph, executable)
+
+
+def _instantiate(device: CudaDevice, capture: Capture, graph: int) -> int:
+    try:
+        if capture.is_broken:
+            raise DeviceError("a branch or loop of the graph was not captured completely, because of an error in it")
+        return device.driver.instantiate(graph)
+    except DeviceError:
+        device.driver.destroy_graph(graph)
+        raise
 
 
 def capture_launch(graph: Graph, stream: Stream | None = None) -> None:
@@ -196,50 +230,3 @@ class ScopedCapture:
         except DeviceError:
             if error is None:
                 raise  # else the error that made the capture invalid is on its way
-
-
-Branch = Callable[..., object] | Graph
-
-
-def capture_if(
-    condition: Any,
-    on_true: Branch | None = None,
-    on_false: Branch | None = None,
-    stream: Stream | None = None,
-    **kwargs: Any,
-) -> None:
-    """Run one of two branches, functions or graphs, by an int32 array of one element; zero is false.
-
-    The host reads the condition. Inside a capture, where it cannot, DeviceError is raised: the graph would need a
-    conditional node, whose condition only device code linked with CUDA's device runtime can set.
-    """
-    chosen = on_true if _is_true(condition, stream, "capture_if") else on_false
-    if chosen is not None:
-        _run(chosen, stream, kwargs)
-
-
-def capture_while(condition: Any, while_body: Branch, stream: Stream | None = None, **kwargs: Any) -> None:
-    """Run a function or graph as long as an int32 array of one element is not zero; as `capture_if` otherwise."""
-    while _is_true(condition, stream, "capture_while"):
-        _run(while_body, stream, kwargs)
-
-
-def _run(branch: Branch, stream: Stream | None, kwargs: dict[str, Any]) -> None:
-    if isinstance(branch, Graph):
-        capture_launch(branch, stream)
-        return
-    with ScopedStream(stream, sync_enter=False):
-        branch(**kwargs)
-
-
-def _is_true(condition: Any, stream: Stream | None, caller: str) -> bool:
-    device = getattr(condition, "device", None)
-    if device is None or getattr(condition.dtype, "name", "") != "int32" or condition.size != 1:
-        raise ArgumentError(f"{caller}: condition must be a warp.array of one int32, got {condition!r}")
-    with ScopedStream(stream, sync_enter=False):
-        if get_stream(device).is_capturing:
-            raise DeviceError(
-                f"{caller} cannot be captured: conditional nodes need code that is linked with CUDA's device runtime; "
-                "call it outside the capture, with a graph as its body"
-            )
-        return bool(condition.numpy().ravel()[0])

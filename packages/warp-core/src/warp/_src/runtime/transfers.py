@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from warp._src.runtime.cpu import pack_launch
 from warp._src.runtime.cuda import CudaDevice
+from warp._src.runtime.own_kernels import load_kernels
 from warp._src.runtime.stream import Stream, get_stream
 
 BLOCK: Final = 256
@@ -52,10 +52,7 @@ class Transfers:
 
     def __init__(self, device: CudaDevice) -> None:
         self._device = device
-        library = device.driver.load_library(_Builder.build(device))
-        self._copy, self.filler, self._add = (
-            device.driver.kernel(library, name) for name in ("wp_copy", "wp_fill", "wp_add")
-        )
+        self._copy, self.filler, self._add = load_kernels(device, "transfers.cu", "wp_copy", "wp_fill", "wp_add")
 
     def copy(self, target: Elements, source: Elements, stream: Stream) -> None:
         """Copy elements of one size; all on this device, or where it may reach."""
@@ -83,17 +80,6 @@ class Transfers:
         self._device.driver.launch(kernel, grid_for(items), BLOCK, stream.handle, (block, packed))
 
 
-class _Builder:
-    """How native/transfers.cu is compiled; the layer that knows compilers says so."""
-
-    build: Callable[[CudaDevice], bytes]
-
-
-def set_builder(build: Callable[[CudaDevice], bytes]) -> None:
-    """Register the function that compiles native/transfers.cu for a device."""
-    _Builder.build = staticmethod(build)
-
-
 def pack_fill(target: Elements, pattern: bytes) -> tuple[int, bytes]:
     """Return the work items and the arguments with which the filler sets elements to a pattern."""
     word = _word(target, target)
@@ -109,8 +95,7 @@ def filler(device: CudaDevice) -> int:
 
 def _transfers(device: CudaDevice) -> Transfers:
     if device.transfers is None:
-        with device.relaxed():
-            device.transfers = Transfers(device)
+        device.transfers = Transfers(device)
     found: Transfers = device.transfers
     return found
 
