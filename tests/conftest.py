@@ -24,8 +24,9 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--on`: where tests run that do not say so."""
+    """Add `--on`: where tests run that do not say so, and `--arch`: what NVRTC compiles for."""
     parser.addoption("--on", default="cpu", help='the device of the tests: "cpu", "cuda", or "stand-in" for tests/cuda')
+    parser.addoption("--arch", action="append", help='an architecture for NVRTC, "sm_80" by default; may be repeated')
 
 
 def pytest_configure(config: pytest.Config) -> None:

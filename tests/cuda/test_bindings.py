@@ -10,6 +10,7 @@ from tests.cuda.fake_driver import FakeDriver
 
 import warp as wp
 from warp._src.runtime.driver import CudaDriver, Driver
+from warp.errors import DeviceError
 
 HANDLE = 0x1000
 CALLS: dict[str, tuple[Any, ...]] = {
@@ -87,6 +88,12 @@ def unopened() -> CudaDriver:
 def test_arguments_have_the_types_that_the_bindings_take(name: str) -> None:
     with pytest.raises(RuntimeError, match="driver"):
         getattr(unopened(), name)(*CALLS[name])
+
+
+def test_drivers_that_are_too_old_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CudaDriver, "_call", lambda driver, name, *arguments: 11080)
+    with pytest.raises(DeviceError, match=r"the CUDA driver is for CUDA 11\.8; 12\.0 or later is needed"):
+        CudaDriver()
 
 
 def test_wrong_types_are_found_before_the_driver_is() -> None:

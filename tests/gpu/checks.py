@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pytest
 from tests.cuda.test_launches import reduce_kernel
+from tests.docs.test_code_blocks import ROOT, blocks_of
 
 import warp as wp
 from warp.errors import DeviceError, LaunchError
@@ -40,6 +44,17 @@ def narrow(x: wp.array(dtype=wp.float16), y: wp.array(dtype=wp.bfloat16), out: w
     out[i] = float(x[i] * x[i]) + float(y[i] + y[i])
 
 
+@wp.kernel
+def number(x: wp.array(dtype=wp.int8)):
+    i = wp.tid()
+    x[i] = wp.int8(i % 101)
+
+
+def is_real() -> bool:
+    """Say whether there is a GPU, and not a stand-in."""
+    return wp.get_device().compiler is None
+
+
 def run_energy(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     x, y = (wp.array(v, dtype=wp.float64, requires_grad=True) for v in (values, weights))
     total = wp.zeros(1, dtype=wp.float64, requires_grad=True)
@@ -72,6 +87,23 @@ def test_gradients_are_the_same_on_the_cpu() -> None:
         there = run_energy(values, weights)
     for found, expected in zip(here, there, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_the_example_of_the_readme(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, text, *_ = blocks_of((ROOT / "README.md").read_text(encoding="utf-8"))
+    program = tmp_path / "example.py"
+    program.write_text("\n".join(code.lines), encoding="utf-8")
+    made = runpy.run_path(str(program))
+    assert made["y"].device.is_cuda
+    assert capsys.readouterr().out.split() == " ".join(text.lines).split()
+
+
+def test_arrays_of_more_elements_than_32_bits_count() -> None:
+    size = 2**31 + 1000 if is_real() else 2**11 + 1000
+    x = wp.zeros(size, dtype=wp.int8)
+    wp.launch(number, size, inputs=[x])
+    for start in (0, size // 2, size - 500):
+        np.testing.assert_array_equal(x[start : start + 500].numpy(), np.arange(start, start + 500) % 101)
 
 
 def test_the_sum_over_a_block() -> None:

@@ -57,6 +57,7 @@ class Session:
         try:
             status, detail = run(min(limit, left))
         except subprocess.TimeoutExpired as error:
+            print((error.stdout or b"").decode("utf-8", "replace")[-4000:], flush=True)
             status, detail = "timeout", f"after {error.timeout:.0f} s"
         self.outcomes.append(Outcome(name, status, detail, time.monotonic() - start))
 
@@ -82,16 +83,23 @@ class Session:
         return "passed" if done.returncode == 0 else "FAILED", done.stdout.strip().splitlines()[-1]
 
     def suite(self, limit: float) -> tuple[str, str]:
-        return self.pytest(limit, *(QUICK if self.is_quick else SUITE))
+        return self.pytest(limit, *(QUICK if self.is_quick else (*self._workers(), *SUITE)))
 
     def gradients(self, limit: float) -> tuple[str, str]:
-        return self.pytest(limit, *(QUICK if self.is_quick else GRADIENTS))
+        return self.pytest(limit, *(QUICK if self.is_quick else (*self._workers(), *GRADIENTS)))
+
+    @staticmethod
+    def _workers() -> tuple[str, ...]:
+        """Spread tests, most of whose time is the compiler's, over processes; a GPU serves several."""
+        return "-n", str(min(8, os.cpu_count() or 1))
 
     def checks(self, limit: float) -> tuple[str, str]:
         return self.pytest(limit, "tests/gpu/checks.py")
 
     def frameworks(self, limit: float) -> tuple[str, str]:
-        status, detail = self.pytest(limit, "tests/gpu/frameworks.py", "tests/gpu/jax_checks.py", "-rN")
+        # What frameworks warn about is not our concern here.
+        files = ("tests/gpu/frameworks.py", "tests/gpu/jax_checks.py")
+        status, detail = self.pytest(limit, *files, "-rN", "-W", "default")
         return ("none found", "") if not detail else (status, detail)
 
     def sanitizer(self, limit: float) -> tuple[str, str]:

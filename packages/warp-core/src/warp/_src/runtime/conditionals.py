@@ -10,7 +10,7 @@ from typing import Any, Final
 from warp._src.recording.recorder import current_recorder
 from warp._src.runtime.cpu import pack_launch
 from warp._src.runtime.cuda import CudaDevice
-from warp._src.runtime.driver import CAPTURE_THREAD_LOCAL
+from warp._src.runtime.driver import CAPTURE_THREAD_LOCAL, version_text
 from warp._src.runtime.graph import Capture, Graph, capture_launch
 from warp._src.runtime.own_kernels import load_kernels
 from warp._src.runtime.stream import ScopedStream, Stream, get_stream
@@ -131,7 +131,7 @@ def _capture(place: Stream, caller: str, condition: Any) -> Capture:
     if version < _OLDEST_DRIVER:
         raise DeviceError(
             f"{caller} in a capture needs conditional nodes, from CUDA 12.4 on; the driver is for CUDA "
-            f"{version // 1000}.{version % 1000 // 10}. Call it outside of the capture, with graphs"
+            f"{version_text(version)}. Call it outside of the capture, with graphs"
         )
     if current_recorder() is not None:
         raise AutogradError(

@@ -101,8 +101,9 @@ class CudaDriver:
             self._call("cuInit", 0)
         except (ImportError, OSError, RuntimeError) as error:
             raise DeviceError(f"CUDA cannot be used: {error}") from error
-        if self.driver_version() < _OLDEST_VERSION:
-            raise DeviceError(f"the CUDA driver is for CUDA {self.driver_version() / 1000:g}; 12.0 or later is needed")
+        version = self.driver_version()
+        if version < _OLDEST_VERSION:
+            raise DeviceError(f"the CUDA driver is for CUDA {version_text(version)}; 12.0 or later is needed")
 
     def _call(self, name: str, *arguments: Any) -> Any:
         """Call a function; give what follows the status in its answer."""
@@ -412,6 +413,11 @@ _ADVICE: Final = {
     901: "the capture was invalidated by an operation that is not possible in it",
     906: "an operation on the legacy stream would wait for the capture",
 }
+
+
+def version_text(version: int) -> str:
+    """Spell the number of a driver's version, such as 12040, as people do."""
+    return f"{version // 1000}.{version % 1000 // 10}"
 
 
 def driver_error(function: str, code: int, name: str, meaning: str) -> DeviceError:
