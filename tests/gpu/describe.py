@@ -1,4 +1,4 @@
-"""Names the device, the driver and the compiler; fails if one of them is missing."""
+"""Names the device, the driver and the compilers; fails without the first two, or if NVRTC does not work."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import sys
 from tests.gpu.devices import use
 
 import warp as wp
-from warp._src.build import available_compilers, nvrtc_version
+from warp._src.build import available_compilers, compile_cubin, nvrtc_version
+from warp._src.emit.cuda import own_kernels_text
 from warp._src.runtime.cuda import CudaDevice
 from warp._src.runtime.driver import version_text
 
@@ -17,7 +18,8 @@ def main() -> None:
     device = use(sys.argv[1])
     assert isinstance(device, CudaDevice)
     version = version_text(device.driver.driver_version())
-    compiler = "the host's compiler" if device.compiler else f"NVRTC {'.'.join(map(str, nvrtc_version()))}"
+    compile_cubin(own_kernels_text("transfers.cu"), f"sm_{device.arch}")
+    compiler = f"NVRTC {'.'.join(map(str, nvrtc_version()))}"
     memory = device.total_memory / 2**30
     what = f"{device.name}, sm_{device.arch}, {memory:.0f} GiB, driver for CUDA {version}, {compiler}"
     found = [compiler.name for compiler in available_compilers()]

@@ -15,12 +15,9 @@ work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 
 mkdir -p "$wheels/common"
-find "$wheels" -name '*.whl' -delete
-"$python" -m venv "$work/venv"
-"$work/venv/bin/python" -m pip install --quiet hatchling
-"$work/venv/bin/python" -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir "$wheels/common" \
-    packages/warp-core packages/warp-autograd packages/warp-interop-torch packages/warp-interop-jax
-"$python" -m pip download --quiet --no-deps --dest "$wheels/common" pip
+rm -rf "${wheels:?}"/[0-9]* "$wheels"/common/*.whl
+# Hatchling builds the packages there, from the sources that are carried: wheels of them would soon be old.
+"$python" -m pip download --quiet --dest "$wheels/common" --only-binary :all: pip hatchling
 
 for version in "${versions[@]}"; do
     # pip asks the Python that runs it, not the one named, what only older versions need.

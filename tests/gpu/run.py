@@ -80,7 +80,7 @@ class Session:
 
     def environment(self, limit: float) -> tuple[str, str]:
         done = self.python(limit, "-m", "tests.gpu.describe", self.device)
-        return "passed" if done.returncode == 0 else "FAILED", done.stdout.strip().splitlines()[-1]
+        return ("FAILED", _last_line(done.stderr)) if done.returncode else ("passed", _last_line(done.stdout))
 
     def suite(self, limit: float) -> tuple[str, str]:
         return self.pytest(limit, *(QUICK if self.is_quick else (*self._workers(), *SUITE)))
@@ -114,14 +114,14 @@ class Session:
     def benchmark(self, limit: float) -> tuple[str, str]:
         done = self.python(limit, "-m", "tests.gpu.measure", self.device)
         if done.returncode:
-            return "FAILED", _last_line(done.stderr, "")
+            return "FAILED", _last_line(done.stderr)
         figures = json.loads(done.stdout.strip().splitlines()[-1])
         return "measured", "; ".join(f"{name} {value}" for name, value in figures.items())
 
 
-def _last_line(text: str, word: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if word in line]
-    return lines[-1][:120] if lines else ""
+def _last_line(text: str, word: str = "") -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip() and word in line]
+    return lines[-1][:160] if lines else ""
 
 
 def main() -> int:
