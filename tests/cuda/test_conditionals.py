@@ -186,7 +186,7 @@ def run_there(program: list[Any], state: wp.array) -> None:
             wp.capture_while(turns, body, turns=turns, inner=rest[1])
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     program=programs(), starts=st.lists(st.lists(st.integers(-1, 2), min_size=4, max_size=4), min_size=2, max_size=3)
 )

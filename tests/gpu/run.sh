@@ -37,4 +37,4 @@ export WARP_CACHE_PATH="$work/cache"
 if [[ "${1:-}" == --unpacked ]]; then
     set -- --rehearse "${@:2}"
 fi
-"$python" -m tests.gpu.run "$@"
+"$python" -m tests.gpu.run --spent "$SECONDS" "$@"
