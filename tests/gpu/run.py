@@ -19,6 +19,8 @@ from warp._src.build import available_compilers
 ROOT = Path(__file__).resolve().parents[2]
 BUDGET = 345.0
 """Seconds for everything, the installation included."""
+PATIENCE = 20.0
+"""How much longer a rehearsal may take, on machines that do other things too."""
 SUITE = ("tests/device", "tests/autograd/test_recorded_loads.py", "tests/autograd/test_atomics_and_views.py")
 GRADIENTS = (
     "tests/autograd/test_control_flow.py",
@@ -51,13 +53,14 @@ class Session:
     def step(self, name: str, limit: float, run: Callable[[float], tuple[str, str]]) -> None:
         """Run a step for at most `limit` seconds, or what is left."""
         start = time.monotonic()
-        left = BUDGET - (start - self._start)
+        patience = PATIENCE if self.device == "stand-in" else 1.0
+        left = BUDGET * patience - (start - self._start)
         print(f"\n== {name}", flush=True)
         if left < 5.0:
             self.outcomes.append(Outcome(name, "no time", "", 0.0))
             return
         try:
-            status, detail = run(min(limit, left))
+            status, detail = run(min(limit * patience, left))
         except subprocess.TimeoutExpired as error:
             print((error.stdout or b"").decode("utf-8", "replace")[-4000:], flush=True)
             status, detail = "timeout", f"after {error.timeout:.0f} s"
@@ -109,11 +112,12 @@ class Session:
 
     def sanitizer(self, limit: float) -> tuple[str, str]:
         found = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path="/usr/local/cuda/bin")
-        if found is None or self.device != "cuda":
+        if found is None:
             return "not found", ""
         wrapper = (found, "--error-exitcode", "9", "--target-processes", "all")
-        chosen = ("-m", "pytest", "-q", "--on", "cuda", "tests/gpu/checks.py", "-k", "not graph")
-        done = self.python(limit, *chosen, wrapper=wrapper)
+        chosen = ("-k", "small_floats" if self.is_quick else "not graph")
+        command = ("-m", "pytest", "-q", "--on", self.device, "tests/gpu/checks.py", *chosen)
+        done = self.python(limit, *command, wrapper=wrapper)
         return "passed" if done.returncode == 0 else "FAILED", _last_line(done.stdout, "ERROR SUMMARY")
 
     def benchmark(self, limit: float) -> tuple[str, str]:

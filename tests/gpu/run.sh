@@ -29,8 +29,7 @@ pip=("$python" "$(echo "$wheels"/common/pip-*.whl)/pip")
 find=(--find-links "$wheels/common" --find-links "$wheels/$version")
 "${pip[@]}" install --quiet --no-index "${find[@]}" hatchling 'numpy>=1.26' 'cuda-bindings>=12.6' \
     'pytest>=8' pytest-xdist hypothesis tqdm
-"${pip[@]}" install --quiet --no-index --no-deps --no-build-isolation \
-    ./packages/warp-core ./packages/warp-autograd ./packages/warp-interop-torch ./packages/warp-interop-jax
+"${pip[@]}" install --quiet --no-index --no-deps --no-build-isolation ./packages/*/
 libraries="$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/nvidia/cuda_nvrtc/lib"
 "$python" -m tarfile --extract "$(echo "$wheels"/common/nvidia_cuda_nvrtc_cu12-*.tar.xz)" "$libraries"
 export WARP_CACHE_PATH="$work/cache"
