@@ -15,11 +15,13 @@ import pytest
 
 _CACHE_VARIABLE = "WARP_CACHE_PATH"
 
-hypothesis.settings.register_profile("dev", max_examples=25, deadline=None)
-hypothesis.settings.register_profile("ci", max_examples=50, deadline=None, derandomize=True, database=None)
-hypothesis.settings.register_profile("nightly", max_examples=1000, deadline=None)
+# Tests do not fail because the machine is busy.
+_PATIENT = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile("dev", _PATIENT, max_examples=25)
+hypothesis.settings.register_profile("ci", _PATIENT, max_examples=50, derandomize=True, database=None)
+hypothesis.settings.register_profile("nightly", _PATIENT, max_examples=1000)
 # Five tests of random programs: 100,000 programs in all.
-hypothesis.settings.register_profile("campaign", max_examples=20_000, deadline=None, database=None)
+hypothesis.settings.register_profile("campaign", _PATIENT, max_examples=20_000, database=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
 

@@ -126,7 +126,14 @@ def _run_property(kernel: Any, drawn: Any, max_examples: int, options: dict[str,
     # A name of its own keeps the examples that hypothesis remembers for each kernel apart.
     check.__qualname__ = f"gradient_property.{kernel.__module__}.{kernel.key}"
     phases = [phase for phase in hypothesis.Phase if phase is not hypothesis.Phase.explain]
-    settings = hypothesis.settings(max_examples=max_examples, deadline=None, phases=phases, report_multiple_bugs=False)
+    settings = hypothesis.settings(
+        max_examples=max_examples,
+        deadline=None,
+        phases=phases,
+        report_multiple_bugs=False,
+        # That a machine is busy says nothing about a gradient.
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    )
     settings(hypothesis.given(drawn)(check))()
 
 

@@ -14,7 +14,9 @@ def for_all(strategy: Any, check: Callable[[Any], None], examples: int) -> None:
     """Run a check on values that hypothesis draws."""
     import hypothesis
 
-    @hypothesis.settings(max_examples=examples, deadline=None, database=None)
+    tolerated = [hypothesis.HealthCheck.too_slow]  # on a busy machine
+
+    @hypothesis.settings(max_examples=examples, deadline=None, database=None, suppress_health_check=tolerated)
     @hypothesis.given(strategy)
     def run(drawn: Any) -> None:
         check(drawn)
