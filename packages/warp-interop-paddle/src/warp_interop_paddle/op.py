@@ -26,8 +26,7 @@ def _zeros(like: Any, shape: Sequence[int], dtype: Any) -> Any:
 
 def _prepare(tensor: Any, ndim: int) -> Any:
     """Return a tensor, or a copy, in which the dimensions after the first `ndim` have no gaps."""
-    tensor = tensor.detach()
-    return tensor if len(tensor.shape) == ndim or tensor.is_contiguous() else tensor.contiguous()
+    return tensor if tensor.is_contiguous() or len(tensor.shape) == ndim else tensor.detach().contiguous()
 
 
 TENSORS: Final = Tensors(

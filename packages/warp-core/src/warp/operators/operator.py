@@ -113,7 +113,7 @@ class Operator:
             # Vectors and matrices tell their sizes, generic parameters nothing before.
             if dtype is not wanted or len(shape) != parameter.type.ndim:
                 self._check(parameter, shape, dtype)
-            if device != first_device:
+            if device is not first_device and device != first_device:
                 raise ArgumentError(
                     f"{self._what(place)} is on device {device}, '{self._names[self._first]}' on {first_device}"
                 )
