@@ -31,7 +31,7 @@ class TorchOp:
         """The operator itself, for `torch.library.opcheck`."""
         self._function = _make_function(body, self.op, _register_adjoint(body, name), _register_tangent(body, name))
         # What `apply` does for transforms of torch.func before it comes to this costs more than a small launch.
-        self._apply = super(torch.autograd.Function, self._function).apply
+        self._apply = super(torch.autograd.Function, self._function).apply  # type: ignore[misc]  # PyTorch may be absent
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Return the outputs, inputs that the function changes first: a tensor, or a tuple of several.
