@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import warp as wp
+from warp.errors import AutogradError
 
 Floats = wp.array(dtype=wp.float64)
 
@@ -201,6 +202,21 @@ def test_record_launch_by_hand() -> None:
     tape.record_launch(square, 1, 0, [x], [y], wp.get_device())
     tape.backward(y)
     np.testing.assert_array_equal(x.grad.numpy(), [6.0])
+
+
+def test_launches_recorded_by_hand_are_stale_when_their_inputs_change() -> None:
+    x, y, z = floats([3.0]), zeros(1), zeros(1)
+    pairs = ((x, y), (y, z))
+    for source, target in pairs:
+        wp.launch(square, dim=1, inputs=[source], outputs=[target])
+    tape = wp.Tape()
+    for source, target in pairs:
+        tape.record_launch(square, 1, 0, [source], [target], wp.get_device())
+    tape.backward(z)
+    np.testing.assert_array_equal(x.grad.numpy(), [4.0 * 27.0])
+    x.fill_(5.0)
+    with pytest.raises(AutogradError, match="stale"):
+        tape.backward(z)
 
 
 def test_scopes_do_not_change_gradients() -> None:

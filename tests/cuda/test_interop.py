@@ -140,6 +140,30 @@ def test_what_cannot_be_shared_is_refused(driver: FakeDriver) -> None:
     assert np.asarray(x).tolist() == [0, 0]
 
 
+class First:
+    """A producer on a device that nobody has used yet."""
+
+    def __init__(self) -> None:
+        self.streams: list[int | None] = []
+        self.values = np.zeros(2, np.float32)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return dlpack.CUDA, 0
+
+    def __dlpack__(self, stream: int | None = None, max_version: Any = None) -> Any:
+        self.streams.append(stream)
+        return dlpack.export_capsule(self, self.values.ctypes.data, (2,), (4,), 4, 2, dlpack.CUDA, 0)
+
+
+def test_the_first_tensor_of_a_device_is_asked_for_on_its_stream(driver: FakeDriver) -> None:
+    source = First()
+    seen = wp.from_dlpack(source)
+    assert seen.device == "cuda:0"
+    assert source.streams[-1] == wp.get_stream("cuda:0").cuda_stream
+    wp.from_dlpack(source)
+    assert source.streams[1:] == 2 * [wp.get_stream("cuda:0").cuda_stream]
+
+
 class OnMars:
     def __dlpack_device__(self) -> tuple[int, int]:
         return 77, 0

@@ -58,6 +58,10 @@ class OnDevice(Producer):
         super().__init__(np.zeros(1))
         self.device = device
 
+    def __dlpack__(self, **_options: Any) -> Any:
+        kind, number = self.device
+        return dlpack.export_capsule(self, self.values.ctypes.data, (1,), (8,), 8, 2, kind, number or 0)
+
     def __dlpack_device__(self) -> Any:
         return self.device
 

@@ -62,8 +62,34 @@ def test_every_write_raises_the_version_of_its_range() -> None:
     assert version(made[:2]) == before
 
 
+def test_only_memory_that_somebody_asked_for_has_versions() -> None:
+    known, unknown = wp.zeros(4), wp.zeros(4)
+    assert version(known) == 0
+    for made in (known, unknown):
+        made.fill_(1)
+    assert unknown.storage is None
+    assert version(unknown) == 0 < version(known)
+    unknown.fill_(2)
+    assert version(unknown) > version(known)
+    alias = wp.array(ptr=known.ptr + 4, shape=1, dtype=float)
+    alias.fill_(3)
+    assert version(known) > version(unknown)
+
+
+def test_while_something_is_recorded_all_memory_has_versions() -> None:
+    made, other = wp.zeros(4), wp.zeros(4)
+    with recording(_List()):
+        made.fill_(1)
+        thread = threading.Thread(target=other.zero_)
+        thread.start()
+        thread.join()
+    assert version(made) > 0
+    assert version(other) > 0
+
+
 def test_columns_are_apart() -> None:
     made = wp.zeros((3, 2))
+    assert version(made) == 0
     made[:, 0].fill_(1)
     assert version(made[:, 1]) == 0
     assert version(made[1]) == version(made[:, 0]) > 0
@@ -144,6 +170,7 @@ def test_recorder_belongs_to_the_thread_and_context() -> None:
 
 def test_many_threads_keep_the_log_whole() -> None:
     made = wp.zeros(8, dtype=wp.uint8)
+    assert version(made) == 0
 
     def work(at: int) -> None:
         for _ in range(200):

@@ -18,6 +18,7 @@ from warp.recording import (
     current_recorder,
     make_launch_event,
     next_stamp,
+    note_writes,
     recording,
     stamps_of,
 )
@@ -92,7 +93,7 @@ class Tape:
     def record(self, event: Recordable) -> None:
         """Append an operation that has just run."""
         writes = event.writes
-        stamp = event.stamp or max((stamp for array in writes for stamp in stamps_of(array)), default=0) or next_stamp()
+        stamp = event.stamp or _stamp_of(writes)
         overwritten = self._snapshots.followed(writes)
         self._snapshots.watch(event.arrays())
         kept: Sequence[Overwrite] = ()
@@ -160,7 +161,7 @@ class Tape:
         block_dim: int = 0,
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        """Append a launch that has already run, given by its arguments."""
+        """Append a launch that has already run, given by its arguments, which must not have been written since."""
         self.record(make_launch_event(kernel, dim, max_blocks, inputs, outputs, device, block_dim, metadata))
 
     def record_func(self, backward: Callable[[], object], arrays: Sequence[RecordedArray]) -> None:
@@ -361,6 +362,14 @@ class Tape:
     def _remember(self, arrays: Iterable[RecordedArray]) -> None:
         known = {id(array) for array in self._seeded}
         self._seeded.extend(array for array in arrays if id(array) not in known)
+
+
+def _stamp_of(writes: Sequence[RecordedArray]) -> int:
+    """Return the stamp of the last write to arrays; what was written while nobody knew of the memory gets one now."""
+    stamps = [max(stamps_of(array), default=0) for array in writes]
+    stamp = max(stamps, default=0) or next_stamp()
+    note_writes([array for array, known in zip(writes, stamps, strict=True) if not known], stamp)
+    return stamp
 
 
 def _refuse_nesting() -> None:

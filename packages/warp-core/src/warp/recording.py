@@ -3,7 +3,7 @@
 Operations that write arrays call `about_to_write` before and `mark_written` after; while a `Recorder` is current they
 also hand it a `Recordable`.
 `storage_of` tells which block of memory an array lies in: wrappers of the same memory share one `Storage`, whose
-versions every write raises.
+versions every write raises from then on.
 """
 
 from __future__ import annotations

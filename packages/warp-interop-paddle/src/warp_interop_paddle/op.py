@@ -12,20 +12,21 @@ from warp.errors import ArgumentError, AutogradError
 from warp.operators import Dims, Operator, Tensors
 from warp_interop_paddle.bridge import BRIDGE
 
+# `paddle.zeros` takes longer than a small launch.
+_full: Final = paddle._C_ops.full
+
 
 def _clone(tensor: Any) -> Any:
     return tensor.detach().contiguous().clone()
 
 
 def _zeros(like: Any, shape: Sequence[int], dtype: Any) -> Any:
-    made = paddle.zeros(list(shape), dtype=dtype)
-    return made if made.place == like.place else made.to(device=like.place)
+    return _full(shape, 0.0, dtype, like.place)
 
 
 def _prepare(tensor: Any, ndim: int) -> Any:
     """Return a tensor, or a copy, in which the dimensions after the first `ndim` have no gaps."""
-    tensor = tensor.detach()
-    return tensor if len(tensor.shape) == ndim or tensor.is_contiguous() else tensor.contiguous()
+    return tensor if tensor.is_contiguous() or len(tensor.shape) == ndim else tensor.detach().contiguous()
 
 
 TENSORS: Final = Tensors(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -16,8 +15,6 @@ from warp_interop_torch.body import TENSORS, Body
 from warp_interop_torch.tensors import are_plain
 
 _NAMESPACE = "warp_op"
-# PyTorch asks for the signature of a Function at every call; it is costly to find out.
-_ANY_ARGUMENTS = inspect.Signature([inspect.Parameter("values", inspect.Parameter.VAR_POSITIONAL)])
 
 
 class TorchOp:
@@ -33,6 +30,8 @@ class TorchOp:
         self.op = _register_operator(body, name)
         """The operator itself, for `torch.library.opcheck`."""
         self._function = _make_function(body, self.op, _register_adjoint(body, name), _register_tangent(body, name))
+        # What `apply` does for transforms of torch.func before it comes to this costs more than a small launch.
+        self._apply = super(torch.autograd.Function, self._function).apply  # type: ignore[misc]  # PyTorch may be absent
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Return the outputs, inputs that the function changes first: a tensor, or a tuple of several.
@@ -41,9 +40,11 @@ class TorchOp:
         """
         values = self._body.flatten(self._operator.bind(args, keywords))
         # torch.compile cannot trace a Function made at run time; torch.func cannot differentiate the bare operator.
-        if torch.compiler.is_compiling() or not torch.is_grad_enabled():
+        if torch.compiler.is_compiling():
             return self.op(*values)
-        return self._function.apply(*values)
+        if are_plain(values):
+            return self._apply(*values)
+        return self._function.apply(*values) if torch.is_grad_enabled() else self.op(*values)
 
     def __deepcopy__(self, _memo: Any) -> TorchOp:
         return self  # as a function would be, when a module that holds one is copied
@@ -204,8 +205,6 @@ def _make_function(body: Body, operator: Any, adjoint_operator: Any, tangent_ope
         def vmap(info: Any, in_dims: Any, *values: Any) -> Any:
             return run_each(Operator.apply, info.batch_size, in_dims, values)
 
-    for function in (Adjoint.forward, Operator.forward):
-        function.__signature__ = _ANY_ARGUMENTS  # type: ignore[attr-defined]  # read by inspect
     return Operator
 
 

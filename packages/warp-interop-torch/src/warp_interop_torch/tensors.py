@@ -38,7 +38,8 @@ def resolve(tensor: Any, ndim: int) -> Any:
 
     The dimensions after the first `ndim`, which are those of one element, have no gaps.
     """
-    tensor = tensor.detach().resolve_conj().resolve_neg()
+    if tensor.is_neg() or tensor.is_conj():
+        tensor = tensor.detach().resolve_conj().resolve_neg()
     inner = tensor.shape[ndim:]
     if not inner or not tensor.numel():
         return tensor
@@ -57,11 +58,12 @@ def are_plain(values: Sequence[Any]) -> bool:
     """
     if torch._C._len_torch_dispatch_stack() or torch._C._functorch.peek_interpreter_stack() is not None:
         return False
-    return all(not isinstance(value, torch.Tensor) or _is_plain(value) for value in values)
-
-
-def _is_plain(tensor: Any) -> bool:
-    return type(tensor) in _PLAIN and not (tensor.is_meta or _is_wrapped(tensor) or _is_batched(tensor))
+    for value in values:
+        if isinstance(value, torch.Tensor) and (
+            type(value) not in _PLAIN or value.is_meta or _is_wrapped(value) or _is_batched(value)
+        ):
+            return False
+    return True
 
 
 def _plain(tensor: Any) -> Any:

@@ -88,6 +88,9 @@ class Computation:
 
         No tape outside records it.
         """
+        if self._is_kernel:
+            self._launch(shape, inputs, outputs)
+            return
         with recording(None):
             self._call(shape, inputs, outputs)
 
@@ -153,12 +156,21 @@ class Computation:
         return [next(found) if is_differentiable(array.dtype) else None for array in results]
 
     def _call(self, shape: Sequence[int], inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        device = [*(inputs[place] for place in self.array_places), *outputs][0].device
+        """Run the function; a tape that is current records it."""
         if self._is_kernel:
-            wp.launch(self.function, tuple(shape), inputs=list(inputs), outputs=list(outputs), device=device)
+            self._launch(shape, inputs, outputs, record_tape=True)
             return
-        with wp.ScopedDevice(device):
+        with wp.ScopedDevice(self._device(inputs, outputs)):
             self.function(*inputs, *outputs)
+
+    def _launch(
+        self, shape: Sequence[int], inputs: Sequence[Any], outputs: Sequence[Any], record_tape: bool = False
+    ) -> None:
+        device = self._device(inputs, outputs)
+        wp.launch(self.function, shape, inputs=inputs, outputs=outputs, device=device, record_tape=record_tape)
+
+    def _device(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
+        return (inputs[self.array_places[0]] if self.array_places else outputs[0]).device
 
     def _launch_adjoint(
         self,

@@ -41,6 +41,7 @@ class Operator:
         self._names = [parameter.name for parameter in self.inputs]
         self._value_places = [place for place, parameter in enumerate(self.inputs) if not parameter.is_array]
         self._first = self.array_places[0]
+        self._wanted = [self._plain_dtype(self.inputs[place]) for place in self.array_places]
 
     # ------------------------------------------------------------------ arguments
 
@@ -84,7 +85,9 @@ class Operator:
 
         Raises ArgumentError, which names the parameter, for tensors that do not fit.
         """
-        made = self.allocate(values)
+        described = self._described(values)
+        shape = self.computation.launch_shape(values, described[0][0])
+        made = self._allocate(values, described)
         results = iter(made)
         inputs = [
             self._wrap_result(parameter, next(results)) if parameter.is_changed else self._wrap(parameter, value)
@@ -94,30 +97,44 @@ class Operator:
             self._access.wrap_writable(tensor, self._output_type(parameter, values))
             for parameter, tensor in zip(self.computation.outputs, results, strict=True)
         ]
-        self.computation.run(self._launch_shape(values), inputs, outputs)
+        self.computation.run(shape, inputs, outputs)
         return made
 
     def allocate(self, values: Sequence[Any]) -> list[Any]:
         """Return what `run` starts with: copies of the inputs that are changed, and zeros for the outputs."""
-        access = self._access
-        first_shape, _, first_device = access.describe(values[self._first])
-        made = []
-        for place in self.array_places:
-            parameter, value = self.inputs[place], values[place]
-            shape, dtype, device = access.describe(value)
-            self._check(parameter, shape, dtype)
-            if device != first_device:
+        return self._allocate(values, self._described(values))
+
+    def _described(self, values: Sequence[Any]) -> list[tuple[Sequence[Any], Any, Any]]:
+        """Return shapes, data types and devices of the input tensors, which fit the parameters and one another."""
+        described = [self._access.describe(values[place]) for place in self.array_places]
+        first_device = described[0][2]
+        for place, wanted, (shape, dtype, device) in zip(self.array_places, self._wanted, described, strict=True):
+            parameter = self.inputs[place]
+            # Vectors and matrices tell their sizes, generic parameters nothing before.
+            if dtype is not wanted or len(shape) != parameter.type.ndim:
+                self._check(parameter, shape, dtype)
+            if device is not first_device and device != first_device:
                 raise ArgumentError(
                     f"{self._what(place)} is on device {device}, '{self._names[self._first]}' on {first_device}"
                 )
-            if parameter.is_changed:
-                made.append(access.clone(value))
-        shapes = self.computation.output_shapes(values, first_shape)
+        return described
+
+    def _allocate(self, values: Sequence[Any], described: Sequence[tuple[Sequence[Any], Any, Any]]) -> list[Any]:
+        access = self._access
+        made = [access.clone(values[place]) for place in self.array_places if self.inputs[place].is_changed]
+        shapes = self.computation.output_shapes(values, described[0][0])
         for parameter, dims in zip(self.computation.outputs, shapes, strict=True):
             dtype = self._output_type(parameter, values)
             inner, scalar = split_element(dtype) if parameter.is_generic else parameter.element
             made.append(access.zeros(values[self._first], (*dims, *inner), access.to_dtype(scalar)))
         return made
+
+    def _plain_dtype(self, parameter: Parameter) -> Any:
+        """Return the data type of the tensors that an array parameter of plain scalars takes, None for others."""
+        if parameter.is_generic:
+            return None
+        inner, scalar = parameter.element
+        return None if inner else self._access.to_dtype(scalar)
 
     def _check(self, parameter: Parameter, shape: Sequence[Any], dtype: Any) -> None:
         try:

@@ -63,7 +63,8 @@ class TensorAccess:
         return self._wrap(tensor, dtype, False)
 
     def _read_only(self, tensor: Any) -> TensorMemory:
-        return self.bridge.read(tensor)._replace(is_writable=False)
+        pointer, shape, strides, dtype, device, _, owner = self.bridge.read(tensor)
+        return TensorMemory(pointer, shape, strides, dtype, device, False, owner)
 
     def _described(self, tensor: Any) -> tuple[Sequence[Any], Any, Any]:
         memory = self.bridge.read(tensor)

@@ -307,6 +307,11 @@ class ArrayCore:
         self._grad_source = source
         self._descriptor = None
 
+    def alias(self) -> array:
+        """Return another array of the same memory, which it keeps alive, without the gradient."""
+        geometry = geometry_of(self.shape, self.strides, self.element.size)
+        return self.at(self.ptr, geometry, self.element, self.device, self, self.is_readonly)
+
     @property
     def contents(self) -> Contents:
         """Return access to the values, wherever they are, without a trace on tapes."""

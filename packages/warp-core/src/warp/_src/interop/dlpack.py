@@ -12,6 +12,7 @@ from warp._src.array.dlpack_export import BFLOAT_CODE, CODES, export
 from warp._src.array.elements import ElementLayout, element_layout
 from warp._src.interop.elements import array_at, element_for
 from warp._src.runtime import dlpack
+from warp._src.runtime.cuda import first_cuda_device
 from warp._src.runtime.device import Device, get_device
 from warp._src.runtime.stream import get_stream
 from warp._src.types.scalars import bfloat16, scalar_from
@@ -38,15 +39,8 @@ def from_dlpack(source: Any, dtype: Any = None) -> array:
         BufferError: The producer refuses, or the capsule was used before.
         DeviceError: The memory is on a device that Warp does not have.
     """
-    capsule = _request(source) if hasattr(source, "__dlpack__") else source
-    if type(capsule).__name__ != "PyCapsule":
-        raise ArgumentError(
-            f"{_FUNCTION}: source must have __dlpack__ or be a DLPack capsule, got {type(source).__qualname__}"
-        )
-    keeper, address, shape, strides, has_strides, code, bits, device_type, device_id, flags = dlpack.import_capsule(
-        capsule
-    )
-    device = _device(device_type, device_id)
+    tensor, device = _ask(source) if hasattr(source, "__dlpack__") else _take(source)
+    keeper, address, shape, strides, has_strides, code, bits, device_type, _, flags = tensor
     element = _element(code, bits, flags >> 32, dtype)
     steps = strides if has_strides else None
     made = array_at(_FUNCTION, element, device, address, shape, steps, keeper, bool(flags & dlpack.FLAG_READONLY))
@@ -64,23 +58,43 @@ def to_dlpack(wp_array: array) -> Any:
     return export(wp_array, stream=-1 if wp_array.device.is_cuda else None)
 
 
-def _request(source: Any) -> Any:
-    """Ask a producer for a capsule, of version 1 if it knows that."""
+def _ask(source: Any) -> tuple[dlpack.ImportedTensor, Device]:
+    """Take the tensor of a producer, and say where it is."""
+    if first_cuda_device() is None:
+        # Many producers are slow to tell their device, which only streams are asked for.
+        tensor, device = _take(_request(source))
+        if not device.is_cuda:
+            return tensor, device
     options: dict[str, Any] = {}
     if hasattr(source, "__dlpack_device__"):
         kind, number = source.__dlpack_device__()
         device = _device(int(kind), int(number or 0))
         if device.is_cuda:
             options["stream"] = get_stream(device).cuda_stream
-    kind_of_source = type(source)
-    if kind_of_source not in _legacy_types:
-        try:
-            return source.__dlpack__(**options, max_version=_VERSION)
-        except TypeError:
-            capsule = source.__dlpack__(**options)
-            _legacy_types.add(kind_of_source)
-            return capsule
-    return source.__dlpack__(**options)
+    return _take(_request(source, **options))
+
+
+def _take(capsule: Any) -> tuple[dlpack.ImportedTensor, Device]:
+    """Take the tensor out of a capsule, and say where it is."""
+    if type(capsule).__name__ != "PyCapsule":
+        raise ArgumentError(
+            f"{_FUNCTION}: source must have __dlpack__ or be a DLPack capsule, got {type(capsule).__qualname__}"
+        )
+    tensor = dlpack.import_capsule(capsule)
+    return tensor, _device(tensor[7], tensor[8])
+
+
+def _request(source: Any, **options: Any) -> Any:
+    """Ask a producer for a capsule, of version 1 if it knows that."""
+    kind = type(source)
+    if kind in _legacy_types:
+        return source.__dlpack__(**options)
+    try:
+        return source.__dlpack__(**options, max_version=_VERSION)
+    except TypeError:
+        capsule = source.__dlpack__(**options)
+        _legacy_types.add(kind)
+        return capsule
 
 
 def _device(kind: int, number: int) -> Device:

@@ -289,8 +289,7 @@ def _with_gradient(name: str, arg: Any, gradient: Any, is_scratch: bool) -> Any:
             f"launch: the adjoint of parameter '{name}' must be {type_name(arg.dtype)} of shape {arg.shape}, "
             f"got {type_name(gradient.dtype)} of shape {gradient.shape}"
         )
-    made: array = array.wrap(arg._values, arg.element, arg.device)
-    made.owner = arg
+    made: array = arg.alias()
     made.grad = duplicate(gradient) if is_scratch else gradient
     return made
 

@@ -137,7 +137,7 @@ def mark_written(arrays: Sequence[RecordedArray], signature: Hashable = None) ->
     the one of `Recordable`; it is only looked at while `is_watching()`.
     """
     stamp = next_stamp()
-    note_writes(arrays, stamp)
+    note_writes(arrays, stamp, is_recorded=bool(_active))
     for array in arrays:
         array.note_write()
     if signature is not None:

@@ -180,6 +180,10 @@ class StorageRegistry:
             self._add(storage)
             return storage
 
+    def knows(self, device: str, begin: int, end: int) -> bool:
+        """Tell whether a storage has one of the addresses [begin, end)."""
+        return device in self._begins and bool(self._overlapping(device, begin, end))
+
     def _overlapping(self, device: str, begin: int, end: int) -> list[Storage]:
         begins = self._begins.setdefault(device, [])
         found: list[Storage] = []
@@ -242,6 +246,10 @@ def storage_of(array: RecordedArray) -> Storage:
     return storage if storage._forward is None else storage.resolve()
 
 
+def _has_storage(array: RecordedArray) -> bool:
+    return array.storage is not None or _registry.knows(array.device.alias, *array.bounds)
+
+
 def follow(array: RecordedArray, follower: Follower) -> None:
     """Note that a recorder has an operation on an array, whose writes are remembered from now on."""
     storage = storage_of(array)
@@ -278,12 +286,16 @@ def is_overlapping(first: RecordedArray, second: RecordedArray) -> bool:
     return is_touching(first.layout(), second.layout())
 
 
-def note_writes(arrays: Iterable[RecordedArray], stamp: int) -> None:
-    """Give the elements of `arrays` the stamp of the operation that wrote them."""
+def note_writes(arrays: Iterable[RecordedArray], stamp: int, is_recorded: bool = True) -> None:
+    """Give the elements of `arrays` the stamp of the operation that wrote them.
+
+    If the operation will not be recorded, only in memory that somebody asked the storage of: nobody knows of what was
+    there before.
+    """
     with _lock:
         for array in arrays:
             low, high = array.bounds
-            if low < high:
+            if low < high and (is_recorded or _has_storage(array)):
                 log = storage_of(array).log
                 if array.is_contiguous:
                     log.write(low, high, stamp)
