@@ -34,13 +34,16 @@ def targets_in(value: Any) -> list[Any]:
     return []
 
 
-def find_arrays(roots: Iterable[Any], args: Sequence[Any], is_written: bool = False) -> list[Any]:
-    """Find the arrays that access roots name; the unknown root stands for every array."""
+def find_arrays(
+    roots: Iterable[Any], args: Sequence[Any], is_written: bool = False, behind: Sequence[Any] = ()
+) -> list[Any]:
+    """Find the arrays that access roots name; the unknown root stands for every array, those `behind` arrays too."""
     inside = targets_in if is_written else arrays_in
     found: dict[int, Any] = {}
     for root in roots:
         if root is None:
             found.update((id(a), a) for arg in args for a in inside(arg))
+            found.update((id(a), a) for a in behind)
             continue
         value = args[root[0]]
         for name in root[1:]:

@@ -4,6 +4,9 @@ The tangent function takes the kernel's parameters and then one more of the same
 a scalar, tensor or struct, and for an array one whose memory holds the tangents of the array's memory, and
 whose gradient holds those of its gradient. So the tangent of a forward kernel multiplies by the Jacobian, and
 the tangent of a backward kernel by the Hessian.
+
+Where a kernel keeps values for its adjoint, its tangent keeps each twice: the value, then its tangent. So what lies at
+`offset`, or at a position in the stream, lies at twice that in the records of tangents.
 """
 
 from __future__ import annotations
@@ -11,8 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from warp._src.builtins.declare import resolve
 from warp._src.ir.builder import Builder
 from warp._src.ir.core import Function, Region, Value
+from warp._src.ir.memory import record_size
 from warp._src.ir.ops import (
     Atomic,
     Call,
@@ -21,13 +26,13 @@ from warp._src.ir.ops import (
     Extract,
     If,
     Insert,
-    Invoke,
     Load,
     Loop,
     Native,
     Op,
     Recall,
     Record,
+    RecordStart,
     ReverseLoop,
     Store,
     View,
@@ -36,6 +41,7 @@ from warp._src.ir.ops import (
 from warp._src.passes.adjoint_context import Problem
 from warp._src.passes.adjoint_rules import chosen
 from warp._src.passes.tangent_rules import call_tangents
+from warp._src.types.scalars import int64
 from warp._src.types.signature import is_array, is_differentiable
 
 
@@ -98,9 +104,16 @@ class _Writer:
             self._loop(op, frame)
         elif isinstance(op, ReverseLoop):
             self._reverse_loop(op, frame)
-        elif isinstance(op, (Native, Invoke, Record, Recall)):
-            what = f"native function '{op.name}'" if isinstance(op, Native) else "values that the kernel overwrites"
-            self.problems[Problem(op.loc, f"forward mode through {what} in line {op.loc.line}")] = None
+        elif isinstance(op, Record):
+            self._record(op, frame)
+        elif isinstance(op, Recall):
+            self._recall(op, frame)
+        elif isinstance(op, RecordStart):
+            start = self.builder.record_start()
+            frame.primal[op.results[0]] = self._scaled("div", start)
+        elif isinstance(op, Native):
+            text = f"forward mode through native function '{op.name}' in line {op.loc.line}"
+            self.problems[Problem(op.loc, text)] = None
             self._copy(op, frame)
         elif isinstance(op, Atomic):
             self._atomic(op, frame)
@@ -200,6 +213,32 @@ class _Writer:
             after = chosen(builder, {"max": "gt", "min": "lt"}.get(op.kind, "eq"), left, old, direction, before)
             builder.store(array, after, indices, op.path, path_indices, op.space)
         frame.tangent[with_result.result] = before
+
+    # -- records ---------------------------------------------------------------------------------------
+
+    def _record(self, op: Record, frame: _Frame) -> None:
+        (kept,) = op.operands
+        value = frame.primal[kept]
+        tangent = self._direction(frame, kept) if is_differentiable(kept.type) else value
+        at = None if op.offset is None else 2 * op.offset
+        self.builder.record(value, at)
+        self.builder.record(tangent, None if at is None else at + record_size(kept.type))
+
+    def _recall(self, op: Recall, frame: _Frame) -> None:
+        type, size = op.result.type, record_size(op.result.type)
+        at: Value | int
+        beside: Value | int
+        if op.offset is not None:
+            at, beside = 2 * op.offset, 2 * op.offset + size
+        else:
+            at = self._scaled("mul", frame.primal[op.operands[0]])
+            beside = self.builder.call(resolve("add", [int64, int64]), (at, self.builder.const(int64, size)))[0]
+        frame.primal[op.result] = self.builder.recall(type, at, op.result.name)
+        if is_differentiable(type):
+            frame.tangent[op.result] = self.builder.recall(type, beside)
+
+    def _scaled(self, operator: str, position: Value) -> Value:
+        return self.builder.call(resolve(operator, [int64, int64]), (position, self.builder.const(int64, 2)))[0]
 
     # -- control ---------------------------------------------------------------------------------------
 
