@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.autograd.checking import numpy_of
+from tests.autograd.checking import check_gradients, numpy_of
 
 import warp as wp
 
@@ -195,3 +195,76 @@ def test_inverses_through_gradients_in_kernels(size: int) -> None:
     inverse = np.linalg.inv(values)
     np.testing.assert_allclose(y.numpy()[0], inverse.T, rtol=1e-10)
     np.testing.assert_allclose(m.grad.numpy()[0], -(inverse @ seed @ inverse).T, rtol=1e-9)
+
+
+@wp.func
+def swing(angle: f, stiffness: f, steps: int):
+    a, v = angle, f(0.0)
+    for _ in range(steps):
+        v -= f(0.1) * stiffness * wp.sin(a)
+        a += f(0.1) * v
+        if a > f(2.0):
+            break
+    return a * a * v
+
+
+@wp.func
+def cube_root(start: f, x: f):
+    z = start
+    while wp.abs(z * z * z - x) > f(1e-9):
+        z = z - (z * z * z - x) / (f(3.0) * z * z)
+    return z * start
+
+
+@wp.func
+def turned(v: wp.vec3d, steps: int):
+    s = v
+    for k in range(steps):
+        s = wp.normalize(wp.cross(s, v) + v * f(0.5)) * wp.length(s)
+        s[k % 3] *= v[0]
+    return wp.dot(s, v)
+
+
+@wp.kernel
+def swings(x: wp.array(dtype=f), y: wp.array(dtype=f)):
+    i = wp.tid()
+    by_angle, by_stiffness, _ = wp.grad(swing)(x[i], x[0] + f(1.5), 4 + i)
+    y[i] = by_angle * by_angle + by_stiffness * x[i]
+
+
+@wp.kernel
+def roots(x: wp.array(dtype=f), y: wp.array(dtype=f)):
+    i = wp.tid()
+    by_start, by_x = wp.grad(cube_root)(x[i] + f(1.7), x[i] * x[i] + f(1.0))
+    again, _ = wp.grad(cube_root)(by_start + f(2.0), f(2.0))
+    y[i] = by_x * again
+
+
+@wp.kernel
+def descents(x: wp.array(dtype=f), y: wp.array(dtype=f)):
+    i = wp.tid()
+    s = wp.vec3d(x[i], x[(i + 1) % 4], x[(i + 2) % 4])
+    for _ in range(2 + i % 2):
+        slope, _ = wp.grad(turned)(s, 3)
+        s = s - slope * f(0.05)
+    y[i] = s[0] * s[1] + s[2]
+
+
+def gradients_in_kernels(kernel: Any, x: Any) -> Any:
+    y = wp.zeros(4, dtype=f)
+    wp.launch(kernel, 4, inputs=[x, y])
+    return y
+
+
+@pytest.mark.parametrize("kernel", [swings, roots, descents])
+def test_gradients_of_loops_have_gradients(kernel: Any) -> None:
+    check_gradients(lambda x: gradients_in_kernels(kernel, x), START, rtol=1e-6)
+
+
+def test_gradients_of_loops_have_second_derivatives() -> None:
+    function = total_of(lambda x: gradients_in_kernels(swings, x))
+    expected = (gradient_at(function, START + STEP * DIRECTION) - gradient_at(function, START - STEP * DIRECTION)) / (
+        2.0 * STEP
+    )
+    (product,) = wp.autograd.hvp(function, inputs=[wp.array(START, dtype=f)], tangents=[DIRECTION])
+    np.testing.assert_allclose(product.numpy(), expected, rtol=1e-6)

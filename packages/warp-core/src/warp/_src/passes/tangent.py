@@ -66,7 +66,10 @@ class _Frame:
 
 
 def tangent_of(function: Function) -> Tangent:
-    """Build the tangent function of a kernel without calls of user functions."""
+    """Build the tangent function of a kernel without calls of user functions.
+
+    That of a function yields the tangents of its differentiable results.
+    """
     params = tuple(Value(param.type, param.name) for param in function.body.args)
     shadows = tuple(Value(param.type, f"{param.name}_dot") for param in function.body.args)
     frame = _Frame(dict(zip(function.body.args, params, strict=True)), {}, {})
@@ -78,8 +81,10 @@ def tangent_of(function: Function) -> Tangent:
     writer = _Writer()
     with writer.builder.into(body):
         writer.ops(function.body.ops, frame)
-        writer.builder.yield_()
-    made = replace(function, name=f"{function.name}_tangent", params=body.args, body=body)
+        ends = [value for value in function.body.terminator.operands if is_differentiable(value.type)]
+        writer.builder.yield_([writer.direction(frame, value) for value in ends])
+    types = tuple(value.type for value in ends)
+    made = replace(function, name=f"{function.name}_tangent", params=body.args, result_types=types, body=body)
     return Tangent(made, tuple(writer.problems))
 
 
@@ -127,7 +132,7 @@ class _Writer:
         self.builder.append(op.rebuilt(results, operands, ()))
         frame.primal.update(zip(op.results, results, strict=True))
 
-    def _direction(self, frame: _Frame, value: Value) -> Value:
+    def direction(self, frame: _Frame, value: Value) -> Value:
         """The tangent of a value, zero if it has none."""
         return frame.tangent.get(value) or self.builder.zero(value.type)
 
@@ -174,7 +179,7 @@ class _Writer:
         indices = [frame.primal[index] for index in op.indices]
         path_indices = [frame.primal[index] for index in op.path_indices]
         if isinstance(op, Store):
-            direction = self._direction(frame, op.value)
+            direction = self.direction(frame, op.value)
             self.builder.store(shadow, direction, indices, op.path, path_indices, op.space)
         else:
             frame.tangent[op.result] = self.builder.load(shadow, indices, op.path, path_indices, op.space)
@@ -185,7 +190,7 @@ class _Writer:
         if not is_differentiable(result.type) or not any(operand in frame.tangent for operand in op.operands):
             return
         count = {Construct: len(op.operands), Insert: 2}.get(type(op), 1)
-        operands = [self._direction(frame, operand) for operand in op.operands[:count]]
+        operands = [self.direction(frame, operand) for operand in op.operands[:count]]
         operands += [frame.primal[index] for index in op.operands[count:]]
         tangent = Value(result.type)
         self.builder.append(op.rebuilt((tangent,), tuple(operands), ()))
@@ -204,7 +209,7 @@ class _Writer:
         array = frame.shadow[op.array]
         indices = [frame.primal[index] for index in op.indices]
         path_indices = [frame.primal[index] for index in op.path_indices]
-        direction = self._direction(frame, op.value)
+        direction = self.direction(frame, op.value)
         if op.kind in ("add", "sub", "exch"):
             before = builder.atomic(op.kind, array, direction, indices, op.path, path_indices, op.space)
         else:
@@ -219,7 +224,7 @@ class _Writer:
     def _record(self, op: Record, frame: _Frame) -> None:
         (kept,) = op.operands
         value = frame.primal[kept]
-        tangent = self._direction(frame, kept) if is_differentiable(kept.type) else value
+        tangent = self.direction(frame, kept) if is_differentiable(kept.type) else value
         at = None if op.offset is None else 2 * op.offset
         self.builder.record(value, at)
         self.builder.record(tangent, None if at is None else at + record_size(kept.type))
@@ -259,7 +264,7 @@ class _Writer:
         for made, inner, values in zip(regions, frames, yielded, strict=True):
             with self.builder.into(made):
                 ends = [inner.primal[value] for value in values]
-                self.builder.yield_([*ends, *(self._direction(inner, values[n]) for n in active)])
+                self.builder.yield_([*ends, *(self.direction(inner, values[n]) for n in active)])
         results = self.builder.if_(frame.primal[op.condition], regions[0], regions[1])
         count = len(op.results)
         frame.primal.update(zip(op.results, results[:count], strict=True))
@@ -275,14 +280,14 @@ class _Writer:
                 break
             active = found
         with self.builder.into(body):
-            self.builder.yield_([*(inner.primal[e] for e in ends), *(self._direction(inner, ends[n]) for n in active)])
+            self.builder.yield_([*(inner.primal[e] for e in ends), *(self.direction(inner, ends[n]) for n in active)])
         condition = None
         if op.condition is not None:
             condition, test = self._body(op.condition, frame, 0, active)
             with self.builder.into(condition):
                 self.builder.yield_([test.primal[op.condition.terminator.operands[0]]])
         inits = [frame.primal[init] for init in op.inits]
-        inits += [self._direction(frame, op.inits[n]) for n in active]
+        inits += [self.direction(frame, op.inits[n]) for n in active]
         trip = None if op.trip is None else frame.primal[op.trip]
         results = self.builder.loop(trip, inits, condition, body)
         count = len(op.inits)
@@ -312,7 +317,7 @@ class _Writer:
             states = found
         with self.builder.into(advance):
             following = [moved.primal[end] for end in ends]
-            self.builder.yield_([*following, *(self._direction(moved, ends[n]) for n in states)])
+            self.builder.yield_([*following, *(self.direction(moved, ends[n]) for n in states)])
         adjoints = [n for n, value in enumerate(op.inits) if value in frame.tangent]
         while True:
             active = [*states, *(op.states + n for n in adjoints)]
@@ -324,7 +329,7 @@ class _Writer:
             adjoints = found
         with self.builder.into(reverse):
             final = [inner.primal[end] for end in ends]
-            self.builder.yield_([*final, *(self._direction(inner, ends[n]) for n in adjoints)])
+            self.builder.yield_([*final, *(self.direction(inner, ends[n]) for n in adjoints)])
         index, *args = reverse.args
         split, moving = op.states, len(args) - len(adjoints) - len(states)
         # States and their tangents come first, then the adjoints and theirs.
@@ -337,9 +342,9 @@ class _Writer:
         )
         entry = [
             *(frame.primal[v] for v in op.entry_state),
-            *(self._direction(frame, op.entry_state[n]) for n in states),
+            *(self.direction(frame, op.entry_state[n]) for n in states),
         ]
-        inits = [*(frame.primal[v] for v in op.inits), *(self._direction(frame, op.inits[n]) for n in adjoints)]
+        inits = [*(frame.primal[v] for v in op.inits), *(self.direction(frame, op.inits[n]) for n in adjoints)]
         results = tuple(Value(init.type) for init in inits)
         self.builder.append(
             ReverseLoop(
