@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any, TypeAlias, TypeVar
 
@@ -155,7 +156,8 @@ class StructInstance:
         if field in self._values:
             return self._values[field]
         # Not getattr_static, which would find what belongs to the class itself, such as __name__.
-        member = next((vars(base)[field] for base in self._struct_type.cls.__mro__ if field in vars(base)), None)
+        classes = inspect.getmro(self._struct_type.cls) if self._struct_type.cls else ()
+        member = next((vars(base)[field] for base in classes if field in vars(base)), None)
         if member is None:
             raise AttributeError(_no_field(self._struct_type, field))
         return member.__get__(self, self._struct_type.cls) if hasattr(member, "__get__") else member
