@@ -10,7 +10,7 @@ from typing import Any
 from warp._src.array.array import array
 from warp._src.array.contents import use_on
 from warp._src.launch.bind import Binder, DirectionOf, captured, direction
-from warp._src.launch.memory import any_overlap, arrays_in, find_arrays, gradients_disagree, memory_of
+from warp._src.launch.memory import any_overlap, arrays_in, find_arrays, gradients_disagree, indices_in, memory_of
 from warp._src.launch.prepared import Prepared
 from warp._src.launch.program import BackwardEntry, Entry, Kernel, Program, Variant
 from warp._src.recording.recorder import Recordable
@@ -123,7 +123,10 @@ class LaunchEvent(Recordable):
 
     def needed(self) -> list[Any]:
         """The arrays whose values the adjoint reads. Raises AutogradError if there is no correct adjoint."""
-        return find_arrays(self.prepared.program.needed(self._variant), self.args, behind=self._behind)
+        needed = find_arrays(self.prepared.program.needed(self._variant), self.args, behind=self._behind)
+        # Where an indexed array has its elements is needed even if their values are not.
+        known = {id(found) for found in needed}
+        return [*needed, *(i for arg in self.args for i in indices_in(arg) if id(i) not in known)]
 
     def own_elements(self) -> list[Any]:
         """The arrays of which every thread uses the element at its own index alone."""

@@ -19,7 +19,7 @@ def arrays_in(value: Any) -> list[Any]:
     if isinstance(value, array):
         return [value]
     if isinstance(value, indexedarray):
-        return [value.data, *(index for index in value.indices if index is not None)]
+        return [value.data, *indices_in(value)]
     return targets_in(value)
 
 
@@ -31,6 +31,17 @@ def targets_in(value: Any) -> list[Any]:
         return [value.data]
     if isinstance(value, StructInstance):
         return [found for field in value._values.values() for found in arrays_in(field)]
+    return []
+
+
+def indices_in(value: Any) -> list[Any]:
+    """The arrays of an argument that hold the indices of indexed arrays."""
+    if value.__class__ is array:
+        return []
+    if isinstance(value, indexedarray):
+        return [index for index in value.indices if index is not None]
+    if isinstance(value, StructInstance):
+        return [found for field in value._values.values() for found in indices_in(field)]
     return []
 
 
