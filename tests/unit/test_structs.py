@@ -281,3 +281,8 @@ def test_instances_have_the_methods_of_the_class():
         ball.mass  # noqa: B018
     with pytest.raises(AttributeError, match="no field 'doubled'"):
         ball.doubled = 1.0
+
+
+@pytest.mark.parametrize("name", ["__name__", "__mro__", "__wrapped__", "missing"])
+def test_an_instance_has_no_attributes_of_its_class_object(name):
+    assert not hasattr(Particle(), name)

@@ -12,6 +12,7 @@ import numpy as np
 import warp as wp
 from warp.errors import ArgumentError, AutogradError
 from warp.recording import Recordable, RecordedArray, recording, storage_of
+from warp_autograd.saved import Rewind, UndoLog
 from warp_autograd.tape import Tape
 
 
@@ -40,13 +41,18 @@ class Directions:
 
     @staticmethod
     def _view(array: RecordedArray, block: Any, begin: int) -> Any:
-        return wp.array(
-            ptr=block.ptr + array.ptr - begin,
+        layout = array.layout()
+        view = wp.array(
+            ptr=block.ptr + layout.pointer - begin,
             dtype=array.dtype,
             shape=array.shape,
-            strides=array.strides,
+            strides=layout.strides,
             device=array.device,
             owner=block,
+        )
+        backwards = [n for n, stride in enumerate(array.strides) if stride < 0]
+        return (
+            view[tuple(slice(None, None, -1 if n in backwards else 1) for n in range(view.ndim))] if backwards else view
         )
 
 
@@ -61,10 +67,14 @@ class _ForwardMode:
         self._before = [(array, array.contents.copy()) for array in arrays]
 
     def record(self, event: Recordable) -> None:
+        self.prepare(event)
+        event.run_tangent(self._directions.of)
+
+    def prepare(self, event: Recordable) -> None:
+        """Let arrays be as they were before an operation whose tangent runs it again."""
         if event.tangent_runs_again:
             for array, values in self._before:
                 array.contents.replace(values)
-        event.run_tangent(self._directions.of)
 
     def note_foreign_write(self, arrays: Sequence[RecordedArray]) -> None:
         """Nothing to do: writes of other threads are not followed."""
@@ -77,22 +87,42 @@ class _ForwardMode:
 
 
 class _HessianTape(Tape):
-    """A tape that carries tangents forward while recording, and through the adjoints."""
+    """A tape that carries tangents forward while recording, and through the adjoints.
+
+    Tangents that operations overwrite are kept, as the tape keeps values: an adjoint may need both.
+    """
 
     def __init__(self, directions: Directions) -> None:
-        super().__init__(overwrite="error")
+        super().__init__()
         self._directions = directions
         self._forward = _ForwardMode(directions)
+        self._positions: dict[int, int] = {}
+        self._used: set[Any] = set()
+        self._undo = UndoLog()
+        self._rewind: Rewind | None = None
 
     def about_to_write(self, arrays: Sequence[RecordedArray]) -> None:
         super().about_to_write(arrays)
         self._forward.about_to_write(arrays)
 
     def record(self, event: Recordable) -> None:
-        self._forward.record(event)
+        self._forward.prepare(event)
+        position = self._positions[id(event)] = len(self._positions)
+        overwritten = [array for array in event.writes if storage_of(array) in self._used]
+        copies = [self._undo.save(position, self._directions.of(array)) for array in overwritten]
+        event.run_recorded_tangent(self._directions.of)
+        self._undo.reduce(copies)
+        self._used.update(storage_of(array) for array in event.arrays())
         super().record(event)
 
+    def backward(self, loss: RecordedArray | None = None, grads: Mapping[Any, Any] | None = None) -> None:
+        """Carry gradients and their tangents back; the directions are afterwards as they were."""
+        with self._undo.rewinding() as self._rewind:
+            super().backward(loss, grads)
+
     def run_adjoint_of(self, event: Recordable) -> None:
+        assert self._rewind is not None, "adjoints run inside backward()"
+        self._rewind.before(self._positions[id(event)] + 1)
         event.run_adjoint_tangent(self._directions.of)
 
 
@@ -162,7 +192,7 @@ def hvp(
 
     Raises:
         ArgumentError: A tangent does not fit its input, or the output is not a scalar.
-        AutogradError: An operation has no second derivative, or arrays are overwritten between the operations.
+        AutogradError: An operation has no second derivative; names the line.
 
     >>> import warp as wp
     >>> @wp.kernel
@@ -175,14 +205,14 @@ def hvp(
     directions = _directions(inputs, tangents)
     tape = _HessianTape(directions)
     run = _runner(function, dim, inputs, outputs, device, max_blocks, block_dim)
-    with _restored([*inputs, *outputs]):
+    arrays = [array if _is_followed(array) else None for array in inputs]
+    with _restored([*inputs, *outputs]), _required([array for array in arrays if array is not None]):
         with tape:
             results = run()
         if len(results) != 1 or results[0].size != 1:
             shapes = ", ".join(str(result.shape) for result in results)
             raise ArgumentError(f"a Hessian belongs to one output with one element, got shapes {shapes or 'none'}")
-        arrays = [array if _is_followed(array) else None for array in inputs]
-        with _required([array for array in (*arrays, results[0]) if array is not None]):
+        with _required(results):
             tape.backward(results[0])
         return [None if array is None else directions.of(array).grad.contents.copy() for array in arrays]
 

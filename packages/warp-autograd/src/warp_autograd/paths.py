@@ -75,12 +75,18 @@ def check_shared_gradients(entries: Sequence[Entry]) -> None:
                 continue
             known.setdefault(shift, array)
             for other_shift, other in known.items():
-                if other_shift != shift and is_overlapping(other, array):
+                if other_shift != shift and is_overlapping(other, array) and not _are_views_of_one(other, array):
                     raise AutogradError(
                         f"{entry.text} uses the {entry.event.describe(array)}, whose memory is also that of another "
                         f"array of shape {other.shape} on the tape, but the two have gradients of their own; use one "
                         "array, or views of it, or let them share a gradient: b.grad = a.grad"
                     )
+
+
+def _are_views_of_one(first: RecordedArray, second: RecordedArray) -> bool:
+    """Say whether arrays are views of one array whose gradient has other strides, so that addresses say nothing."""
+    is_plain = first.grad.strides == first.strides and second.grad.strides == second.strides
+    return not is_plain and first.root() is second.root() and first.grad.root() is second.grad.root()
 
 
 def _find_carriers(entries: Sequence[Entry], history: WriteHistory) -> list[bool]:

@@ -226,6 +226,19 @@ template <int N, class T> WP_FN mat<N, N, T> cofactor(const mat<N, N, T>& m) {
         for (int j = 0; j < N; ++j) result.c[i * N + j] = cofactor_at(m, i, j);
     return result;
 }
+// The determinant is linear in each row, so a cofactor changes by what replacing one row after the other gives.
+template <int N, class T> WP_FN mat<N, N, T> cofactor_along(const mat<N, N, T>& m, const mat<N, N, T>& d) {
+    mat<N, N, T> result = {};
+    for (int row = 0; row < N; ++row) {
+        mat<N, N, T> replaced = m;
+        for (int j = 0; j < N; ++j) replaced.c[row * N + j] = d.c[row * N + j];
+        for (int i = 0; i < N; ++i) {
+            if (i == row) continue;
+            for (int j = 0; j < N; ++j) result.c[i * N + j] = result.c[i * N + j] + cofactor_at(replaced, i, j);
+        }
+    }
+    return result;
+}
 template <int N, class T> WP_FN T determinant(const mat<N, N, T>& m) {
     T sum = m.c[0] * cofactor_at(m, 0, 0);
     for (int j = 1; j < N; ++j) sum = sum + m.c[j] * cofactor_at(m, 0, j);

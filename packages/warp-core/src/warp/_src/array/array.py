@@ -18,7 +18,7 @@ from warp._src.array.elements import (
     host_element,
     normalise_shape,
 )
-from warp._src.array.indexed import indexed_view, is_index_array
+from warp._src.array.indexed import indexed_view, indexedarray, is_index_array
 from warp._src.array.indexing import parse_index
 from warp._src.array.memory import (
     ForeignMemory,
@@ -193,7 +193,7 @@ class array(ArrayCore):  # noqa: N801 - the name users know
 
     def assign(self, src: Any) -> None:
         """Copy values from an array, a NumPy array or a nested sequence with as many elements; recorded on tapes."""
-        copying.assign(self, src if isinstance(src, array) else self._converted(src))
+        copying.assign(self, src if isinstance(src, (array, indexedarray)) else self._converted(src))
 
     def _converted(self, src: Any) -> Values:
         if isinstance(src, (bool, int, float)):
@@ -215,7 +215,7 @@ class array(ArrayCore):  # noqa: N801 - the name users know
 
     def __setitem__(self, key: Any, value: Any) -> None:
         target = self._view_of_index(parse_index(key, self.shape).key)
-        if isinstance(value, array):
+        if isinstance(value, (array, indexedarray)):
             copying.assign(target, value)
         elif isinstance(value, (list, np.ndarray)) and np.ndim(value) > len(self.element.shape):
             copying.assign(target, target._converted(value))

@@ -104,7 +104,18 @@ def _from_structs(data: Sequence[Any], dtype: StructType) -> tuple[Values, Any, 
             values[index] = dtype.to_numpy_value(instance)
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"data: {error}") from error
-    return values, dtype, list(data)
+    return values, dtype, [kept for instance in data for kept in _arrays_and_gradients(instance)]
+
+
+def _arrays_and_gradients(instance: StructInstance) -> list[Any]:
+    """Find what the descriptors inside a struct point to, which must live as long as they do."""
+    found: list[Any] = []
+    for value in instance._values.values():
+        if isinstance(value, StructInstance):
+            found += _arrays_and_gradients(value)
+        elif hasattr(value, "descriptor"):
+            found += [value, getattr(value, "data", value).grad]
+    return found
 
 
 def _convert(source: Values, element: ElementLayout, copy: bool) -> Values:

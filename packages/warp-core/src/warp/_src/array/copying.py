@@ -9,6 +9,7 @@ import numpy as np
 from warp._src.array.contents import Part, copy_part, fill_part, replace
 from warp._src.array.elements import numpy_element
 from warp._src.array.events import CopyEvent, FillEvent
+from warp._src.array.indexed import indexedarray
 from warp._src.array.memory import Values
 from warp._src.recording.recorder import about_to_write, current_recorder, mark_written
 from warp._src.recording.storage import is_watching
@@ -21,15 +22,23 @@ if TYPE_CHECKING:
 
 
 def copy(
-    dest: array, src: array, dest_offset: int = 0, src_offset: int = 0, count: int = 0, stream: object = None
+    dest: array,
+    src: array | indexedarray,
+    dest_offset: int = 0,
+    src_offset: int = 0,
+    count: int = 0,
+    stream: object = None,
 ) -> None:
     """Copy elements of `src` to `dest`, counted in row-major order; differentiable, recorded on tapes.
 
     `count` elements are copied, all from `src_offset` on by default. Both arrays may have gaps and may overlap, and
-    may be on different devices. The copy is queued on the current stream of the device, of `dest` if both are on CUDA
-    devices, or on `stream`; the host waits for copies from and to its memory unless that is pinned.
+    may be on different devices; `src` may be an indexed array. The copy is queued on the current stream of the device,
+    of `dest` if both are on CUDA devices, or on `stream`; the host waits for copies from and to its memory unless that
+    is pinned.
     Raises ArgumentError if the types differ or the range does not fit.
     """
+    if isinstance(src, indexedarray):
+        src = src.contiguous()
     _check_pair(dest, src)
     if stream is not None and getattr(stream, "device", None) not in (dest.device, src.device):
         raise ArgumentError(f"stream: {stream!r} is not a stream of the device of dest or src")
@@ -99,8 +108,10 @@ def _section(whole: array, offset: int, count: int) -> Part:
     return Part(whole, offset, count)
 
 
-def assign(dest: array, src: array | Values) -> None:
+def assign(dest: array, src: array | indexedarray | Values) -> None:
     """Copy all elements of an array, or of a NumPy array already in the form of `dest`."""
+    if isinstance(src, indexedarray):
+        src = src.contiguous()
     if not isinstance(src, np.ndarray):
         _check_pair(dest, src)
         if src.size != dest.size:
@@ -136,7 +147,7 @@ def _note_fill(target: array, label: str) -> None:
 
 
 def clone(
-    src: array,
+    src: array | indexedarray,
     device: Device | str | None = None,
     requires_grad: bool | None = None,
     pinned: bool | None = None,
@@ -146,6 +157,8 @@ def clone(
 
     It needs a gradient if `src` does; `requires_grad=False` cuts the path of gradients.
     """
+    if isinstance(src, indexedarray):
+        src = src.contiguous()
     if not hasattr(src, "element"):
         raise ArgumentError(f"src must be a warp.array, got {type(src).__qualname__}")
     place = src.device if device is None else get_device(device)

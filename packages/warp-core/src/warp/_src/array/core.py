@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 FLAG_READONLY: Final = 1
 _ADDRESSES: Final = struct.Struct("=QQ")
 _LAYOUT: Final = struct.Struct("=4q4q4qii")
+DESCRIPTOR_SIZE: Final = _ADDRESSES.size + _LAYOUT.size
 
 
 class TensorLink(Protocol):
@@ -350,6 +351,18 @@ class ArrayCore:
         )
         self._descriptor = packed
         return packed
+
+    @classmethod
+    def described(cls, descriptor: bytes, element: ElementLayout, device: Device, owner: object) -> array:
+        """Make an array of what a C descriptor says, which keeps `owner` alive."""
+        pointer, gradient = _ADDRESSES.unpack_from(descriptor)
+        *numbers, ndim, flags = _LAYOUT.unpack_from(descriptor, _ADDRESSES.size)
+        shape, strides, grad_strides = (tuple(numbers[at : at + ndim]) for at in (0, 4, 8))
+        geometry = geometry_of(shape, strides, element.size)
+        made = cls.at(pointer, geometry, element, device, owner, bool(flags & FLAG_READONLY))
+        if gradient:
+            made.grad = cls.at(gradient, geometry_of(shape, grad_strides, element.size), element, device, owner, False)
+        return made
 
     def note_write(self) -> None:
         """Tell the framework that shares the memory, if there is one, that the memory was written."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from warp._src.array.contents import Part, add_part, clear_part, copy_part, taken
+import numpy as np
+
+from warp._src.array.contents import Part, add_part, clear_part, copy_part, moved, taken
 from warp._src.recording.recorder import DirectionOf, Recordable, caller_location, current_recorder
 
 if TYPE_CHECKING:
@@ -60,6 +62,53 @@ class CopyEvent(Recordable):
     def _along(self, direction_of: DirectionOf) -> CopyEvent:
         target, source = (part._replace(array=direction_of(part.array)) for part in (self._target, self._source))
         return CopyEvent(target, source, self.detaches)
+
+
+class GatherEvent(Recordable):
+    """A copy of elements at positions: its adjoint adds the gradient of each to that of where it came from.
+
+    `positions` are those of the source in row-major order; some may occur several times.
+    """
+
+    def __init__(self, target: array, source: array, positions: np.ndarray[Any, Any]) -> None:
+        self.label = "gather"
+        self.location = caller_location() if current_recorder() is not None else ""
+        self.reads = (source,)
+        self.writes = (target,)
+        self.signature = ("gather", target.layout(), source.layout(), positions.tobytes())
+        self._target = target
+        self._source = source
+        self._positions = positions
+
+    def run_adjoint(self) -> None:
+        """Add the target's gradient to the source's and clear it."""
+        target, source = self._target, self._source
+        if target.grad is None:
+            return
+        gathered = target.grad.numpy().copy()
+        target.grad.contents.clear()
+        if source.grad is None:
+            return
+        inner = source.element.shape
+        order = np.argsort(self._positions, kind="stable")
+        ordered = self._positions[order]
+        repeats = np.arange(ordered.size) - np.searchsorted(ordered, ordered)
+        for repeat in range(repeats.max(initial=-1) + 1):
+            chosen = order[repeats == repeat]
+            spread = np.zeros((source.size, *inner), gathered.dtype)
+            spread[self._positions[chosen]] = gathered.reshape(-1, *inner)[chosen]
+            source.grad.contents.add(moved(source, spread.reshape(source.shape + inner), source.element))
+
+    def run_tangent(self, direction_of: DirectionOf) -> None:
+        """Gather the tangents."""
+        target, source = direction_of(self._target), direction_of(self._source)
+        inner = source.element.shape
+        target.contents.replace(source.numpy().reshape(-1, *inner)[self._positions].reshape(target.shape + inner))
+
+    def run_adjoint_tangent(self, direction_of: DirectionOf) -> None:
+        """Spread the gradients, and those of the directions in the same way."""
+        self.run_adjoint()
+        GatherEvent(direction_of(self._target), direction_of(self._source), self._positions).run_adjoint()
 
 
 class FillEvent(Recordable):

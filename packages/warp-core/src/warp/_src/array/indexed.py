@@ -9,7 +9,10 @@ import numpy as np
 
 from warp._src.array.contents import moved
 from warp._src.array.elements import element_layout
+from warp._src.array.events import GatherEvent
 from warp._src.array.memory import Values
+from warp._src.recording.recorder import current_recorder, mark_written
+from warp._src.recording.storage import is_watching
 from warp._src.types.arrays import IndexedArrayType
 from warp._src.types.scalars import int32
 from warp.errors import ArgumentError
@@ -92,20 +95,33 @@ class indexedarray:  # noqa: N801 - the name users know
 
     def numpy(self) -> Values:
         """Return the elements as a new NumPy array."""
-        axes = [
-            np.arange(size) if index is None else index.numpy()
-            for size, index in zip(self.data.shape, self.indices, strict=True)
-        ]
-        picked: Values = self.data.numpy()[np.ix_(*axes)]
+        picked: Values = self.data.numpy()[np.ix_(*self._axes())]
         return picked
 
     def contiguous(self) -> array:
-        """Return the elements as a new array without gradient."""
-        return moved(self.data, self.numpy(), self.data.element)
+        """Return a copy of the elements without gaps; differentiable, recorded on tapes."""
+        made = moved(self.data, self.numpy(), self.data.element)
+        made.requires_grad = self.requires_grad
+        recorder = current_recorder()
+        self.data.note_foreign_writes()
+        if recorder is None and not is_watching():
+            mark_written((made,))
+            return made
+        positions = np.ravel_multi_index(np.ix_(*self._axes()), self.data.shape).ravel()
+        event = GatherEvent(made, self.data, positions)
+        event.stamp = mark_written((made,), event.signature if is_watching(recorder) else None)
+        if recorder is not None:
+            recorder.record(event)
+        return made
 
     def list(self) -> HostList:
         """Return the elements in row-major order as Python numbers, tensors or struct instances."""
-        return self.contiguous().list()
+        return moved(self.data, self.numpy(), self.data.element).list()
+
+    def _axes(self) -> HostList:
+        """Give the positions along each dimension, on the host."""
+        pairs = zip(self.data.shape, self.indices, strict=True)
+        return [np.arange(size) if index is None else index.numpy() for size, index in pairs]
 
     def __len__(self) -> int:
         return self.shape[0]

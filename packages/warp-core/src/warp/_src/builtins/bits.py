@@ -14,7 +14,7 @@ from warp._src.builtins.matrices import REGULAR, inverse_of
 from warp._src.builtins.operators import divide, modulo
 from warp._src.builtins.patterns import B, F, I, L, Mat, N, S, Ten, Vec, X
 from warp._src.builtins.reference import componentwise
-from warp._src.builtins.rules import BOOLEAN, INTEGER, INTERNAL, strong, strong_dot
+from warp._src.builtins.rules import BOOLEAN, INTEGER, PIECEWISE_CONSTANT, strong, strong_dot
 from warp._src.types.scalars import bool_
 
 GROUP = "Operators"
@@ -134,7 +134,7 @@ def mod_vectors(a: Vec[N, S], b: Vec[N, S]) -> Vec[N, S]:
 @builtin(
     "tensor_whole_quotients",
     cpp="wp::tensor_whole_quotients({a}, {b})",
-    adjoint=INTERNAL,
+    adjoint=PIECEWISE_CONSTANT,
     reference=componentwise(lambda a, b: -np.trunc(a / b)),
     group="Internal",
     internal=True,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from itertools import product
 
 from warp._src.builtins.declare import Sampling, builtin
-from warp._src.builtins.expression import f
+from warp._src.builtins.expression import Expr, f
 from warp._src.builtins.patterns import C, F, L, Mat, N, R, S, Three, Vec
 from warp._src.builtins.reference import Array, Number, constant, pack, total
-from warp._src.builtins.rules import INTERNAL
 
 GROUP = "Matrix math"
 
@@ -43,6 +42,29 @@ def _minor(m: Array, rows: list[int], columns: list[int]) -> Number:
         - m[i, b] * (m[j, a] * m[k, c] - m[j, c] * m[k, a])
         + m[i, c] * (m[j, a] * m[k, b] - m[j, b] * m[k, a])
     )
+
+
+def cofactors_along(m: Array, d: Array) -> Array:
+    """Give the derivative of the cofactors along a direction: with one row after the other replaced by it."""
+    size = len(m)
+    found = [constant(0, m[0, 0])] * m.size
+    for row in range(size):
+        replaced = m.copy()
+        replaced[row] = d[row]
+        for i, j in product(range(size), repeat=2):
+            if i != row:
+                found[i * size + j] = found[i * size + j] + _cofactor(replaced, i, j)
+    return pack(found, m.shape)
+
+
+def _third_derivative(m: Expr, d: Expr, adj: Expr) -> Expr:
+    """Contract the third derivative of the determinant, a form in `m` of degree size - 3, with two directions."""
+    size = m.value.type.shape[0]
+    if size == 2:
+        return m.zero()
+    if size == 3:
+        return f.cofactor_along(d, adj)
+    return f.cofactor_along(m + d, adj) - f.cofactor_along(m, adj) - f.cofactor_along(d, adj)
 
 
 def determinant_of(m: Array) -> Number:
@@ -142,9 +164,26 @@ def inverse(a: Mat[L, L, F]) -> Mat[L, L, F]:
     """
 
 
-@builtin(cpp="wp::cofactor({m})", adjoint=INTERNAL, reference=cofactors, group=GROUP, internal=True)
+@builtin(
+    cpp="wp::cofactor({m})",
+    adjoint={"m": lambda m, adj: f.cofactor_along(m, adj)},
+    reference=cofactors,
+    group=GROUP,
+    internal=True,
+)
 def cofactor(m: Mat[L, L, F]) -> Mat[L, L, F]:
     """Matrix of cofactors, the derivative of the determinant."""
+
+
+@builtin(
+    cpp="wp::cofactor_along({m}, {d})",
+    adjoint={"m": _third_derivative, "d": lambda m, adj: f.cofactor_along(m, adj)},
+    reference=cofactors_along,
+    group=GROUP,
+    internal=True,
+)
+def cofactor_along(m: Mat[L, L, F], d: Mat[L, L, F]) -> Mat[L, L, F]:
+    """Derivative of the cofactors along `d`, which is symmetric: the second derivative of the determinant."""
 
 
 @builtin(

@@ -257,8 +257,8 @@ def type_of(value: Any) -> Type:
 
 def captured(value: Any) -> Any:
     """A copy of an argument as it is now: values are copied, arrays are referred to."""
-    if isinstance(value, StructInstance) or is_tensor(value.__class__):
-        return copy.copy(value)
+    if isinstance(value, (StructInstance, np.ndarray, list)) or is_tensor(value.__class__):
+        return copy.deepcopy(value)
     return value
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from warp._src.array.array import array
 from warp._src.array.contents import use_on
 from warp._src.launch.bind import Binder, DirectionOf, captured, direction
-from warp._src.launch.memory import any_overlap, arrays_in, find_arrays, gradients_disagree, memory_of
+from warp._src.launch.memory import any_overlap, arrays_in, find_arrays, gradients_disagree, indices_in, memory_of
 from warp._src.launch.prepared import Prepared
 from warp._src.launch.program import BackwardEntry, Entry, Kernel, Program, Variant
 from warp._src.recording.recorder import Recordable
@@ -28,8 +28,11 @@ class LaunchEvent(Recordable):
 
     tangent_runs_again = True
     __slots__ = (
+        "_behind",
+        "_cut",
         "_input_count",
         "_record",
+        "_tangent_record",
         "_variant",
         "args",
         "block_dim",
@@ -55,6 +58,7 @@ class LaunchEvent(Recordable):
         max_blocks: int = 0,
         block_dim: int = 256,
         metadata: Any = None,
+        behind: Sequence[Any] = (),
     ) -> None:
         self.prepared = prepared
         self.dim = dim
@@ -68,6 +72,9 @@ class LaunchEvent(Recordable):
         self._input_count = input_count
         self._variant = variant
         self._record = record
+        self._behind = behind
+        self._cut = tuple([found for found in behind if not found.requires_grad])
+        self._tangent_record: LaunchRecord | None = None
 
     @property
     def kernel(self) -> Kernel:
@@ -87,11 +94,11 @@ class LaunchEvent(Recordable):
 
     @property
     def reads(self) -> list[Any]:  # type: ignore[override]  # derived, not stored
-        return self.prepared.read(self.args)
+        return self.prepared.read(self.args, self._behind)
 
     @property
     def writes(self) -> list[Any]:  # type: ignore[override]  # derived, not stored
-        return self.prepared.written(self.args)
+        return self.prepared.written(self.args, self._behind)
 
     @property
     def keeps_record(self) -> bool:  # type: ignore[override]  # derived, not stored
@@ -103,7 +110,9 @@ class LaunchEvent(Recordable):
 
     def arrays(self) -> list[Any]:
         plain = [arg for arg in self.args if arg.__class__ is array]
-        return plain if len(plain) == len(self.args) else [found for arg in self.args for found in arrays_in(arg)]
+        if len(plain) == len(self.args) and not self._behind:
+            return plain
+        return [*(found for arg in self.args for found in arrays_in(arg)), *self._behind]
 
     def describe(self, array: Any) -> str:
         """Name the parameter that an array was given to."""
@@ -114,7 +123,10 @@ class LaunchEvent(Recordable):
 
     def needed(self) -> list[Any]:
         """The arrays whose values the adjoint reads. Raises AutogradError if there is no correct adjoint."""
-        return find_arrays(self.prepared.program.needed(self._variant), self.args)
+        needed = find_arrays(self.prepared.program.needed(self._variant), self.args, behind=self._behind)
+        # Where an indexed array has its elements is needed even if their values are not.
+        known = {id(found) for found in needed}
+        return [*needed, *(i for arg in self.args for i in indices_in(arg) if id(i) not in known)]
 
     def own_elements(self) -> list[Any]:
         """The arrays of which every thread uses the element at its own index alone."""
@@ -126,6 +138,13 @@ class LaunchEvent(Recordable):
 
     def run_adjoint(self) -> None:
         """Run the kernel's adjoint on the gradients of its arrays."""
+        for found in self._cut:
+            if found.requires_grad:
+                raise AutogradError(
+                    f"'{self.label}' ({self.location}) reaches an {super().describe(found)} through an array of "
+                    "structs, and a gradient must pass through it; it had none when it was put into the struct: give "
+                    "it requires_grad=True before"
+                )
         backward = self._backward()
         if self._variant.may_alias:
             require_shared_gradients(self.args, self.writes, self.label)
@@ -155,22 +174,40 @@ class LaunchEvent(Recordable):
         """
         self._run_along(self.prepared.program.tangent(), direction_of, "tangent")
 
+    def run_recorded_tangent(self, direction_of: DirectionOf) -> None:
+        """Do as `run_tangent`, and keep values that the kernel overwrites, and their tangents, for its adjoint."""
+        recorded = self.prepared.program.recorded_tangent(self._variant)
+        if recorded is None or math.prod(self.dim) == 0:
+            self.run_tangent(direction_of)
+            return
+        args, packed = self._packed_along(direction_of)
+        directions = [direction_of(written) for written in self.writes]
+        self._tangent_record = self.prepared.keep(
+            recorded, self.dim, args, [*self.writes, *directions], packed, self.block_dim, self.max_blocks
+        )
+
     def run_adjoint_tangent(self, direction_of: DirectionOf) -> None:
         """Run the adjoint together with its derivative; gradients of the directions hold those of the gradients."""
-        if self._record is not None:
-            raise AutogradError(f"'{self.label}' ({self.location}) overwrites what it reads: no second derivative")
-        self._run_along(self.prepared.program.adjoint_tangent(self._variant), direction_of, "adjoint's tangent")
+        entry = self.prepared.program.adjoint_tangent(self._variant)
+        self._run_along(entry, direction_of, "adjoint's tangent", self._tangent_record)
 
-    def _run_along(self, entry: Entry, direction_of: DirectionOf, what: str) -> None:
+    def _run_along(
+        self, entry: Entry, direction_of: DirectionOf, what: str, record: LaunchRecord | None = None
+    ) -> None:
         if math.prod(self.dim) == 0:
             return
+        _, packed = self._packed_along(direction_of)
+        label = f"{what} of {self.label}"
+        entry.run(self.dim, packed, self._variant.may_alias, label, record, self.block_dim, self.max_blocks)
+
+    def _packed_along(self, direction_of: DirectionOf) -> tuple[list[Any], bytes]:
+        """Give the arguments of the launch followed by their directions, and both packed."""
         parameters = self.prepared.binder.parameters
         types = self.prepared.program.types
         args = [*self.args, *(direction(a, t, direction_of) for a, t in zip(self.args, types, strict=True))]
         doubled = Binder(self.label, [*parameters, *((f"{name}_dot", type) for name, type in parameters)], frozenset())
         packed = doubled.pack(args, self.device)
-        label = f"{what} of {self.label}"
-        entry.run(self.dim, packed, self._variant.may_alias, label, None, self.block_dim, self.max_blocks)
+        return args, packed
 
     def _backward(self) -> BackwardEntry:
         backward = self.prepared.program.backward(self._variant)

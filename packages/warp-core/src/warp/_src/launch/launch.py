@@ -118,7 +118,8 @@ def _execute(
 ) -> None:
     """Run a launch, note what it wrote, and hand it to the recorder."""
     packed = prepared.binder.pack(args, device)
-    written = prepared.written(args)
+    behind = prepared.behind(args)
+    written = prepared.written(args, behind)
     if recorder is None:
         prepared.run(dim, args, written, packed, block_dim, max_blocks)
         mark_written(written, signature_of(prepared.program, dim, args) if is_watching() else None)
@@ -126,7 +127,9 @@ def _execute(
     variant = prepared.variant(dim, args, written)
     record = prepared.run_recorded(dim, args, written, packed, variant, block_dim, max_blocks)
     location = _location(sys._getframe(2))
-    event = LaunchEvent(prepared, dim, args, input_count, device, location, variant, record, max_blocks, block_dim)
+    event = LaunchEvent(
+        prepared, dim, args, input_count, device, location, variant, record, max_blocks, block_dim, behind=behind
+    )
     event.stamp = mark_written(written, event.signature if is_watching(recorder) else None)
     recorder.record(event)
 
@@ -381,9 +384,10 @@ def _make_event(
     prepared.binder.pack(args, place)
     location = caller_location()
     shape = launch_shape(dim)
-    variant = variant_of(shape, overlaps(args, prepared.written(args)))
+    behind = prepared.behind(args)
+    variant = variant_of(shape, overlaps(args, prepared.written(args, behind)))
     return LaunchEvent(
-        prepared, shape, args, len(inputs), place, location, variant, None, max_blocks, block_dim, metadata
+        prepared, shape, args, len(inputs), place, location, variant, None, max_blocks, block_dim, metadata, behind
     )
 
 

@@ -19,7 +19,7 @@ def arrays_in(value: Any) -> list[Any]:
     if isinstance(value, array):
         return [value]
     if isinstance(value, indexedarray):
-        return [value.data, *(index for index in value.indices if index is not None)]
+        return [value.data, *indices_in(value)]
     return targets_in(value)
 
 
@@ -34,13 +34,27 @@ def targets_in(value: Any) -> list[Any]:
     return []
 
 
-def find_arrays(roots: Iterable[Any], args: Sequence[Any], is_written: bool = False) -> list[Any]:
-    """Find the arrays that access roots name; the unknown root stands for every array."""
+def indices_in(value: Any) -> list[Any]:
+    """The arrays of an argument that hold the indices of indexed arrays."""
+    if value.__class__ is array:
+        return []
+    if isinstance(value, indexedarray):
+        return [index for index in value.indices if index is not None]
+    if isinstance(value, StructInstance):
+        return [found for field in value._values.values() for found in indices_in(field)]
+    return []
+
+
+def find_arrays(
+    roots: Iterable[Any], args: Sequence[Any], is_written: bool = False, behind: Sequence[Any] = ()
+) -> list[Any]:
+    """Find the arrays that access roots name; the unknown root stands for every array, those `behind` arrays too."""
     inside = targets_in if is_written else arrays_in
     found: dict[int, Any] = {}
     for root in roots:
         if root is None:
             found.update((id(a), a) for arg in args for a in inside(arg))
+            found.update((id(a), a) for a in behind)
             continue
         value = args[root[0]]
         for name in root[1:]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from warp._src.array.array import array
+from warp._src.launch.behind import arrays_behind
 from warp._src.launch.bind import Binder
 from warp._src.launch.memory import find_arrays, overlaps
 from warp._src.launch.program import Entry, Program, RecordedEntry, Root, Variant, executor, variant_of
@@ -26,6 +27,7 @@ class Prepared:
         "_members",
         "_plain_reads",
         "_plain_writes",
+        "_reaches_further",
         "binder",
         "entry",
         "program",
@@ -40,6 +42,7 @@ class Prepared:
         self.writes = frozenset(root for root, _ in self.entry.summary.writes)
         # Most kernels use plain array parameters only: then no search is needed at each launch.
         self._plain_reads, self._plain_writes = _plain(self.reads), _plain(self.writes)
+        self._reaches_further = None in self.reads or None in self.writes
         paths = () if program.checks_bounds else _access_paths(program, self.reads | self.writes)
         self._accessed = tuple(path[0] for path in paths if len(path) == 1)
         self._members = tuple(path for path in paths if len(path) > 1)
@@ -88,9 +91,9 @@ class Prepared:
         if recorded is None:
             self._run_entry(self.entry, dim, args, written, packed, None, block_dim, max_blocks)
             return None
-        return self._keep(recorded, dim, args, written, packed, block_dim, max_blocks)
+        return self.keep(recorded, dim, args, written, packed, block_dim, max_blocks)
 
-    def _keep(
+    def keep(
         self,
         recorded: RecordedEntry,
         dim: tuple[int, ...],
@@ -143,15 +146,19 @@ class Prepared:
             self._guarded = self.__class__(self.program.with_checks(checks_bounds=True))
         return self._guarded
 
-    def read(self, args: Sequence[Any]) -> list[Any]:
-        """The arrays that the kernel reads."""
-        found = _plain_arrays(self._plain_reads, args)
-        return find_arrays(self.reads, args) if found is None else found
+    def behind(self, args: Sequence[Any]) -> list[Any]:
+        """The arrays that the kernel may reach through arrays of structs, as these are now."""
+        return arrays_behind(args) if self._reaches_further else []
 
-    def written(self, args: Sequence[Any]) -> list[Any]:
-        """The arrays that the kernel writes."""
+    def read(self, args: Sequence[Any], behind: Sequence[Any] = ()) -> list[Any]:
+        """The arrays that the kernel reads; `behind` are those that it may reach through arrays of structs."""
+        found = _plain_arrays(self._plain_reads, args)
+        return find_arrays(self.reads, args, behind=behind) if found is None else found
+
+    def written(self, args: Sequence[Any], behind: Sequence[Any] = ()) -> list[Any]:
+        """The arrays that the kernel writes; `behind` are those that it may reach through arrays of structs."""
         found = _plain_arrays(self._plain_writes, args)
-        return find_arrays(self.writes, args, is_written=True) if found is None else found
+        return find_arrays(self.writes, args, is_written=True, behind=behind) if found is None else found
 
 
 def _plain(roots: frozenset[Root | None]) -> tuple[int, ...] | None:

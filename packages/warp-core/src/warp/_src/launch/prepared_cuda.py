@@ -42,7 +42,7 @@ class CudaPrepared(Prepared):
             use_on(device, memory_of(args))
         entry.run(dim, packed, False, self.program.kernel.key, record, block_dim, max_blocks)
 
-    def _keep(
+    def keep(
         self,
         recorded: Any,
         dim: tuple[int, ...],

@@ -8,7 +8,7 @@ import math
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -170,6 +170,7 @@ class Program:
         self._recorded: dict[Variant, RecordedEntry | None] = {}
         self._adjoints: dict[Variant, Adjoint] = {}
         self._tangents: dict[Variant | None, Entry] = {}
+        self._recorded_tangents: dict[Variant, RecordedEntry | None] = {}
         self._function: IrFunction | None = None
 
     def with_checks(self, verify_fp: bool = False, checks_bounds: bool = False) -> Program:
@@ -241,6 +242,27 @@ class Program:
     def adjoint_tangent(self, variant: Variant) -> Entry:
         """Give the tangent of the adjoint, for products with a Hessian. Raises AutogradError as `tangent` does."""
         return self._tangent_entry(variant)
+
+    def recorded_tangent(self, variant: Variant) -> RecordedEntry | None:
+        """Give the forward-mode entry that keeps what `adjoint_tangent` needs, or None if that needs nothing kept."""
+        with self._lock:
+            if variant not in self._recorded_tangents:
+                self._recorded_tangents[variant] = self._build_recorded_tangent(variant)
+            return self._recorded_tangents[variant]
+
+    def _build_recorded_tangent(self, variant: Variant) -> RecordedEntry | None:
+        if self.recorded(variant) is None:
+            return None
+        adjoint = self._adjoint(variant)
+        made = pipeline.recording_forward_mode(
+            self.function, may_alias=variant.may_alias, dimensions=variant.dimensions
+        )
+        assert made is not None, "the adjoint needs a record"
+        if made.problems:
+            raise AutogradError(_describe(self.kernel.key, made.problems))
+        summary = pipeline.accesses(made.function, may_alias=variant.may_alias)
+        entry = self._compile(made.function, "wp_forward", summary, must_be_ordered=adjoint.has_stream)
+        return self._make_recorded(entry, replace(adjoint, bytes_per_thread=2 * adjoint.bytes_per_thread))
 
     def _tangent_entry(self, variant: Variant | None) -> Entry:
         with self._lock:

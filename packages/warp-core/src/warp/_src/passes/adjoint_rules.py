@@ -10,6 +10,7 @@ from typing import Any
 
 from warp._src.builtins.declare import AdjointRule, NonDifferentiable, resolve
 from warp._src.builtins.expression import Expr, guarded
+from warp._src.builtins.rules import INTERNAL
 from warp._src.ir.builder import Builder
 from warp._src.ir.core import Value
 from warp._src.ir.ops import (
@@ -116,7 +117,7 @@ def _call(context: AdjointContext, frame: Frame, op: Call) -> None:
     if not any(r in frame.adjoints for r in op.results):
         return
     if isinstance(record.adjoint, NonDifferentiable):
-        if record.internal and any(operand in context.activity for operand in op.operands):
+        if record.adjoint is INTERNAL and any(operand in context.activity for operand in op.operands):
             context.fail(
                 op,
                 f"a second derivative is needed in line {op.loc.line}, which does not exist for '{op.builtin.label}'",

@@ -1,6 +1,8 @@
 """Calls of `wp.grad(f)` inside kernels: f's adjoint, replay and reverse in one, with 1 as the incoming adjoint.
 
-What results is ordinary code, so that a kernel that contains it can be differentiated again.
+What results is ordinary code, so that a kernel that contains it can be differentiated again. The reverse of a loop has
+no adjoint, but second derivatives are symmetric: what an adjoint of the derivatives adds to the arguments is the
+derivative of the derivatives along it, which forward mode gives.
 """
 
 from __future__ import annotations
@@ -8,15 +10,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from warp._src.ir.core import Function, Region, Value
-from warp._src.ir.ops import Invoke, Op
+from warp._src.ir.ops import Invoke, Op, ReverseLoop
 from warp._src.ir.traverse import clone_function
 from warp._src.passes.access import AccessAnalysis
 from warp._src.passes.adjoint_context import AdjointContext, Frame
 from warp._src.passes.adjoint_control import Reverser
-from warp._src.passes.adjoint_finish import finish
-from warp._src.passes.inline import inline
+from warp._src.passes.adjoint_finish import finish, forget_checkpoints
+from warp._src.passes.inline import inline, inline_all
 from warp._src.passes.simplify import simplify
-from warp._src.types.signature import is_array
+from warp._src.passes.tangent import tangent_of
+from warp._src.types.signature import is_array, is_differentiable
 from warp.errors import AutogradError
 
 
@@ -89,7 +92,25 @@ class _Expansion:
             lines = "\n".join(f"  {problem.loc}: {problem.text}" for problem in context.problems)
             raise AutogradError(f"{op.loc}: the gradient of '{function.name}' cannot be computed:\n{lines}")
         types = tuple(target.type for target in targets)
-        return Function(f"grad_{function.name}", params, types, body, function.loc)
+        made = Function(f"grad_{function.name}", params, types, body, function.loc)
+        is_symmetric = len(targets) == len(params) and not any(isinstance(op, Invoke) for op in primal.walk())
+        return _with_symmetric_adjoint(made) if is_symmetric and _has_reverse_loops(made) else made
+
+
+def _with_symmetric_adjoint(gradient: Function) -> Function:
+    """Let the adjoint of a function's derivatives be their tangent along it, if there is one."""
+    plain = inline_all(gradient)
+    forget_checkpoints(plain.body)
+    tangent = tangent_of(plain)
+    if tangent.problems:
+        return gradient
+    simplify(tangent.function.body)
+    numbers = tuple(n for n, param in enumerate(gradient.params) if is_differentiable(param.type))
+    return replace(gradient, custom_gradient=tangent.function, gradient_params=numbers)
+
+
+def _has_reverse_loops(function: Function) -> bool:
+    return any(isinstance(op, ReverseLoop) for op in inline_all(function).walk())
 
 
 def _calling(function: Function) -> Function:

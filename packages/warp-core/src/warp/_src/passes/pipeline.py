@@ -73,6 +73,15 @@ def forward_over_reverse(function: Function, *, may_alias: bool, dimensions: fro
     return replace(made, problems=(*adjoint.problems, *made.problems))
 
 
+def recording_forward_mode(function: Function, *, may_alias: bool, dimensions: frozenset[int]) -> Tangent | None:
+    """Build the tangent that keeps values and their tangents for `forward_over_reverse`, or None if that needs none.
+
+    It keeps twice as much as the kernel does for its adjoint.
+    """
+    recorded = backward(function, may_alias=may_alias, dimensions=dimensions).recorded
+    return None if recorded is None else _finished(inline_all(recorded))
+
+
 def _finished(primal: Function) -> Tangent:
     forget_checkpoints(primal.body)
     made = tangent_of(primal)

@@ -4,6 +4,9 @@ The tangent function takes the kernel's parameters and then one more of the same
 a scalar, tensor or struct, and for an array one whose memory holds the tangents of the array's memory, and
 whose gradient holds those of its gradient. So the tangent of a forward kernel multiplies by the Jacobian, and
 the tangent of a backward kernel by the Hessian.
+
+Where a kernel keeps values for its adjoint, its tangent keeps each twice: the value, then its tangent. So what lies at
+`offset`, or at a position in the stream, lies at twice that in the records of tangents.
 """
 
 from __future__ import annotations
@@ -11,8 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from warp._src.builtins.declare import resolve
 from warp._src.ir.builder import Builder
 from warp._src.ir.core import Function, Region, Value
+from warp._src.ir.memory import record_size
 from warp._src.ir.ops import (
     Atomic,
     Call,
@@ -21,13 +26,13 @@ from warp._src.ir.ops import (
     Extract,
     If,
     Insert,
-    Invoke,
     Load,
     Loop,
     Native,
     Op,
     Recall,
     Record,
+    RecordStart,
     ReverseLoop,
     Store,
     View,
@@ -36,6 +41,7 @@ from warp._src.ir.ops import (
 from warp._src.passes.adjoint_context import Problem
 from warp._src.passes.adjoint_rules import chosen
 from warp._src.passes.tangent_rules import call_tangents
+from warp._src.types.scalars import int64
 from warp._src.types.signature import is_array, is_differentiable
 
 
@@ -60,7 +66,10 @@ class _Frame:
 
 
 def tangent_of(function: Function) -> Tangent:
-    """Build the tangent function of a kernel without calls of user functions."""
+    """Build the tangent function of a kernel without calls of user functions.
+
+    That of a function yields the tangents of its differentiable results.
+    """
     params = tuple(Value(param.type, param.name) for param in function.body.args)
     shadows = tuple(Value(param.type, f"{param.name}_dot") for param in function.body.args)
     frame = _Frame(dict(zip(function.body.args, params, strict=True)), {}, {})
@@ -72,8 +81,10 @@ def tangent_of(function: Function) -> Tangent:
     writer = _Writer()
     with writer.builder.into(body):
         writer.ops(function.body.ops, frame)
-        writer.builder.yield_()
-    made = replace(function, name=f"{function.name}_tangent", params=body.args, body=body)
+        ends = [value for value in function.body.terminator.operands if is_differentiable(value.type)]
+        writer.builder.yield_([writer.direction(frame, value) for value in ends])
+    types = tuple(value.type for value in ends)
+    made = replace(function, name=f"{function.name}_tangent", params=body.args, result_types=types, body=body)
     return Tangent(made, tuple(writer.problems))
 
 
@@ -98,9 +109,16 @@ class _Writer:
             self._loop(op, frame)
         elif isinstance(op, ReverseLoop):
             self._reverse_loop(op, frame)
-        elif isinstance(op, (Native, Invoke, Record, Recall)):
-            what = f"native function '{op.name}'" if isinstance(op, Native) else "values that the kernel overwrites"
-            self.problems[Problem(op.loc, f"forward mode through {what} in line {op.loc.line}")] = None
+        elif isinstance(op, Record):
+            self._record(op, frame)
+        elif isinstance(op, Recall):
+            self._recall(op, frame)
+        elif isinstance(op, RecordStart):
+            start = self.builder.record_start()
+            frame.primal[op.results[0]] = self._scaled("div", start)
+        elif isinstance(op, Native):
+            text = f"forward mode through native function '{op.name}' in line {op.loc.line}"
+            self.problems[Problem(op.loc, text)] = None
             self._copy(op, frame)
         elif isinstance(op, Atomic):
             self._atomic(op, frame)
@@ -114,7 +132,7 @@ class _Writer:
         self.builder.append(op.rebuilt(results, operands, ()))
         frame.primal.update(zip(op.results, results, strict=True))
 
-    def _direction(self, frame: _Frame, value: Value) -> Value:
+    def direction(self, frame: _Frame, value: Value) -> Value:
         """The tangent of a value, zero if it has none."""
         return frame.tangent.get(value) or self.builder.zero(value.type)
 
@@ -161,7 +179,7 @@ class _Writer:
         indices = [frame.primal[index] for index in op.indices]
         path_indices = [frame.primal[index] for index in op.path_indices]
         if isinstance(op, Store):
-            direction = self._direction(frame, op.value)
+            direction = self.direction(frame, op.value)
             self.builder.store(shadow, direction, indices, op.path, path_indices, op.space)
         else:
             frame.tangent[op.result] = self.builder.load(shadow, indices, op.path, path_indices, op.space)
@@ -172,7 +190,7 @@ class _Writer:
         if not is_differentiable(result.type) or not any(operand in frame.tangent for operand in op.operands):
             return
         count = {Construct: len(op.operands), Insert: 2}.get(type(op), 1)
-        operands = [self._direction(frame, operand) for operand in op.operands[:count]]
+        operands = [self.direction(frame, operand) for operand in op.operands[:count]]
         operands += [frame.primal[index] for index in op.operands[count:]]
         tangent = Value(result.type)
         self.builder.append(op.rebuilt((tangent,), tuple(operands), ()))
@@ -191,7 +209,7 @@ class _Writer:
         array = frame.shadow[op.array]
         indices = [frame.primal[index] for index in op.indices]
         path_indices = [frame.primal[index] for index in op.path_indices]
-        direction = self._direction(frame, op.value)
+        direction = self.direction(frame, op.value)
         if op.kind in ("add", "sub", "exch"):
             before = builder.atomic(op.kind, array, direction, indices, op.path, path_indices, op.space)
         else:
@@ -200,6 +218,32 @@ class _Writer:
             after = chosen(builder, {"max": "gt", "min": "lt"}.get(op.kind, "eq"), left, old, direction, before)
             builder.store(array, after, indices, op.path, path_indices, op.space)
         frame.tangent[with_result.result] = before
+
+    # -- records ---------------------------------------------------------------------------------------
+
+    def _record(self, op: Record, frame: _Frame) -> None:
+        (kept,) = op.operands
+        value = frame.primal[kept]
+        tangent = self.direction(frame, kept) if is_differentiable(kept.type) else value
+        at = None if op.offset is None else 2 * op.offset
+        self.builder.record(value, at)
+        self.builder.record(tangent, None if at is None else at + record_size(kept.type))
+
+    def _recall(self, op: Recall, frame: _Frame) -> None:
+        type, size = op.result.type, record_size(op.result.type)
+        at: Value | int
+        beside: Value | int
+        if op.offset is not None:
+            at, beside = 2 * op.offset, 2 * op.offset + size
+        else:
+            at = self._scaled("mul", frame.primal[op.operands[0]])
+            beside = self.builder.call(resolve("add", [int64, int64]), (at, self.builder.const(int64, size)))[0]
+        frame.primal[op.result] = self.builder.recall(type, at, op.result.name)
+        if is_differentiable(type):
+            frame.tangent[op.result] = self.builder.recall(type, beside)
+
+    def _scaled(self, operator: str, position: Value) -> Value:
+        return self.builder.call(resolve(operator, [int64, int64]), (position, self.builder.const(int64, 2)))[0]
 
     # -- control ---------------------------------------------------------------------------------------
 
@@ -220,7 +264,7 @@ class _Writer:
         for made, inner, values in zip(regions, frames, yielded, strict=True):
             with self.builder.into(made):
                 ends = [inner.primal[value] for value in values]
-                self.builder.yield_([*ends, *(self._direction(inner, values[n]) for n in active)])
+                self.builder.yield_([*ends, *(self.direction(inner, values[n]) for n in active)])
         results = self.builder.if_(frame.primal[op.condition], regions[0], regions[1])
         count = len(op.results)
         frame.primal.update(zip(op.results, results[:count], strict=True))
@@ -236,14 +280,14 @@ class _Writer:
                 break
             active = found
         with self.builder.into(body):
-            self.builder.yield_([*(inner.primal[e] for e in ends), *(self._direction(inner, ends[n]) for n in active)])
+            self.builder.yield_([*(inner.primal[e] for e in ends), *(self.direction(inner, ends[n]) for n in active)])
         condition = None
         if op.condition is not None:
             condition, test = self._body(op.condition, frame, 0, active)
             with self.builder.into(condition):
                 self.builder.yield_([test.primal[op.condition.terminator.operands[0]]])
         inits = [frame.primal[init] for init in op.inits]
-        inits += [self._direction(frame, op.inits[n]) for n in active]
+        inits += [self.direction(frame, op.inits[n]) for n in active]
         trip = None if op.trip is None else frame.primal[op.trip]
         results = self.builder.loop(trip, inits, condition, body)
         count = len(op.inits)
@@ -273,7 +317,7 @@ class _Writer:
             states = found
         with self.builder.into(advance):
             following = [moved.primal[end] for end in ends]
-            self.builder.yield_([*following, *(self._direction(moved, ends[n]) for n in states)])
+            self.builder.yield_([*following, *(self.direction(moved, ends[n]) for n in states)])
         adjoints = [n for n, value in enumerate(op.inits) if value in frame.tangent]
         while True:
             active = [*states, *(op.states + n for n in adjoints)]
@@ -285,7 +329,7 @@ class _Writer:
             adjoints = found
         with self.builder.into(reverse):
             final = [inner.primal[end] for end in ends]
-            self.builder.yield_([*final, *(self._direction(inner, ends[n]) for n in adjoints)])
+            self.builder.yield_([*final, *(self.direction(inner, ends[n]) for n in adjoints)])
         index, *args = reverse.args
         split, moving = op.states, len(args) - len(adjoints) - len(states)
         # States and their tangents come first, then the adjoints and theirs.
@@ -298,9 +342,9 @@ class _Writer:
         )
         entry = [
             *(frame.primal[v] for v in op.entry_state),
-            *(self._direction(frame, op.entry_state[n]) for n in states),
+            *(self.direction(frame, op.entry_state[n]) for n in states),
         ]
-        inits = [*(frame.primal[v] for v in op.inits), *(self._direction(frame, op.inits[n]) for n in adjoints)]
+        inits = [*(frame.primal[v] for v in op.inits), *(self.direction(frame, op.inits[n]) for n in adjoints)]
         results = tuple(Value(init.type) for init in inits)
         self.builder.append(
             ReverseLoop(

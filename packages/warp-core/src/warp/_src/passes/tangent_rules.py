@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from warp._src.builtins.declare import NonDifferentiable
+from warp._src.builtins.rules import INTERNAL
 from warp._src.ir.builder import Builder
 from warp._src.ir.core import Function, Region, Value
 from warp._src.ir.ops import Call
@@ -18,7 +19,7 @@ from warp._src.passes.adjoint_context import AdjointContext, Frame, Problem
 from warp._src.passes.adjoint_rules import contributions, reverse_op
 from warp._src.passes.inline import inline_all
 from warp._src.types.scalars import is_scalar
-from warp._src.types.signature import is_differentiable, scalar_of
+from warp._src.types.signature import scalar_of
 
 
 def call_tangents(
@@ -32,7 +33,7 @@ def call_tangents(
     """Emit the tangents of a call's results; `operands` and `results` are its values, `tangents` those of operands."""
     record = op.builtin.builtin
     if isinstance(record.adjoint, NonDifferentiable):
-        if record.internal and any(is_differentiable(result.type) for result in results):
+        if record.adjoint is INTERNAL:
             problems[Problem(op.loc, f"'{op.builtin.label}' in line {op.loc.line} has no forward mode")] = None
         return [None] * len(results)
     # The rule as a function of primal values and of the placeholder adjoints.

@@ -68,6 +68,10 @@ class Recordable(ABC):
         """
         raise AutogradError(f"'{self.label}' ({self.location}) has no forward mode")
 
+    def run_recorded_tangent(self, direction_of: DirectionOf) -> None:
+        """Do as `run_tangent`, and keep what `run_adjoint_tangent` will need and memory will not have any more."""
+        self.run_tangent(direction_of)
+
     def run_adjoint_tangent(self, direction_of: DirectionOf) -> None:
         """Run the adjoint, and carry the tangents of the gradients, which are the gradients of the directions."""
         raise AutogradError(f"'{self.label}' ({self.location}) has no second derivative")

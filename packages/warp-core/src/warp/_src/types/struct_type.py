@@ -155,7 +155,9 @@ class StructInstance:
             raise AttributeError(field)
         if field in self._values:
             return self._values[field]
-        member = inspect.getattr_static(self._struct_type.cls, field, None)
+        # Not getattr_static, which would find what belongs to the class itself, such as __name__.
+        classes = inspect.getmro(self._struct_type.cls) if self._struct_type.cls else ()
+        member = next((vars(base)[field] for base in classes if field in vars(base)), None)
         if member is None:
             raise AttributeError(_no_field(self._struct_type, field))
         return member.__get__(self, self._struct_type.cls) if hasattr(member, "__get__") else member
