@@ -1,15 +1,19 @@
-"""Measures saxpy against a copy on the device, launches, and graphs. Prints a line of JSON."""
+"""Measures saxpy against a copy on the device, launches, graphs, and calls inside JAX. Prints a line of JSON."""
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import json
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 from tests.gpu.devices import use
 
 import warp as wp
+from warp._src.build import available_compilers
 
 Floats = wp.array(dtype=float)
 TURNS = 100
@@ -19,6 +23,12 @@ TURNS = 100
 def saxpy(a: float, x: Floats, y: Floats):
     i = wp.tid()
     y[i] = a * x[i] + y[i]
+
+
+@wp.kernel
+def increment(x: Floats, y: Floats):
+    i = wp.tid()
+    y[i] = x[i] + 1.0
 
 
 @wp.kernel
@@ -63,6 +73,30 @@ def loop_turn(repeats: int) -> float:
     return milliseconds(lambda: wp.capture_launch(capture.graph), repeats) / TURNS * 1e3
 
 
+def jax_microseconds(repeats: int) -> dict[str, str]:
+    """Return the time of a call inside a compiled function of JAX, by JAX's name of where it ran, if there is JAX."""
+    is_there = all(importlib.util.find_spec(name) for name in ("jax", "warp_interop_jax"))
+    if not is_there or not available_compilers():
+        return {}
+    jax = importlib.import_module("jax")
+    operation, calls = wp.jax_kernel(increment), 100
+
+    def chain(x: Any) -> Any:
+        for _ in range(calls):
+            (x,) = operation(x)
+        return x
+
+    run, x = jax.jit(chain), jax.numpy.zeros(1)
+    for _ in range(3):  # a graph is captured meanwhile
+        run(x).block_until_ready()
+    start = time.perf_counter()
+    for _ in range(repeats):
+        result = run(x)
+    result.block_until_ready()
+    taken = (time.perf_counter() - start) / (calls * repeats)
+    return {f"call inside JAX on {jax.default_backend()}": f"{taken * 1e6:.2f} us"}
+
+
 def main() -> None:
     """Measure everything on the device that the command names."""
     is_real = sys.argv[1] != "stand-in"
@@ -90,6 +124,7 @@ def main() -> None:
         "launch": f"{launch:.1f} us",
         "recorded launch": f"{recorded:.1f} us",
         "launch in a graph": f"{replay:.2f} us",
+        **jax_microseconds(repeats),
     }
     if wp.get_device().driver.driver_version() >= 12040:
         figures["turn of a loop in a graph"] = f"{loop_turn(repeats):.2f} us"

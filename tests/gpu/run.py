@@ -105,9 +105,18 @@ class Session:
         return status, f"{detail}; nothing is compared with the CPU, which has no compiler"
 
     def frameworks(self, limit: float) -> tuple[str, str]:
+        return self.pytest_if_found(limit, "tests/gpu/frameworks.py")
+
+    def jax(self, limit: float) -> tuple[str, str]:
+        if not available_compilers():
+            return "not run", "what JAX calls is compiled for the CPU, which has no compiler"
+        chosen = ("-k", "jit or assertions") if self.is_quick else ()
+        return self.pytest_if_found(limit, "tests/gpu/jax_checks.py", *chosen)
+
+    def pytest_if_found(self, limit: float, *arguments: str) -> tuple[str, str]:
+        """Run tests that are there only if a framework is."""
         # What frameworks warn about is not our concern here.
-        files = ("tests/gpu/frameworks.py", "tests/gpu/jax_checks.py")
-        status, detail = self.pytest(limit, *files, "-rN", "-W", "default")
+        status, detail = self.pytest(limit, *arguments, "-rN", "-W", "default")
         return ("none found", "") if not detail else (status, detail)
 
     def sanitizer(self, limit: float) -> tuple[str, str]:
@@ -143,7 +152,8 @@ def main() -> int:
     session = Session(options.rehearse, options.quick, options.spent)
     session.step("environment", 60.0, session.environment)
     session.step("checks of what only a GPU shows", 90.0, session.checks)
-    session.step("frameworks", 90.0, session.frameworks)
+    session.step("frameworks", 60.0, session.frameworks)
+    session.step("kernels in JAX", 90.0, session.jax)
     session.step("benchmarks", 60.0, session.benchmark)
     session.step("device tests", 120.0, session.suite)
     session.step("compute-sanitizer", 60.0, session.sanitizer)
