@@ -11,7 +11,7 @@ from tests.autograd.checking import check_gradients
 import warp as wp
 from warp.errors import AutogradError
 
-# On a CUDA device work items race where they may write to any array; tests/cuda/test_arrays_of_structs.py is about that.
+# On a CUDA device work items race where they may write to any array; tests/cuda has a file about that.
 pytestmark = pytest.mark.cpu
 
 f = wp.float64
