@@ -133,7 +133,10 @@ def gradient_at(function: Callable[[Any], Any], values: np.ndarray) -> np.ndarra
     return numpy_of(x.grad)
 
 
-@pytest.mark.parametrize("program", [in_place, loop, scan, counter, views, two_buffers, copied_and_cleared])
+ON_CPU = [pytest.param(program, marks=pytest.mark.cpu) for program in (counter, views)]
+
+
+@pytest.mark.parametrize("program", [in_place, loop, scan, *ON_CPU, two_buffers, copied_and_cleared])
 def test_what_is_overwritten(program: Callable[[Any], Any]) -> None:
     function = total_of(program)
     expected = sum(

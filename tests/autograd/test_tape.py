@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 
 import numpy as np
@@ -322,3 +323,48 @@ def test_subclass() -> None:
     np.testing.assert_array_equal(x.grad.numpy(), [4.0])
     np.testing.assert_array_equal(tape.get_adjoint(x).numpy(), [4.0])
     assert tape.asked[-1] is x
+
+
+def test_copies_by_the_constructor_carry_gradients() -> None:
+    x, loss = floats([1.0, -2.0, 3.0, 4.0]), zeros(1)
+    with wp.Tape() as tape:
+        rows = wp.array(x, shape=(2, 2), requires_grad=True)
+        odd = wp.array(rows[:, 1], requires_grad=True)
+        stopped = wp.array(x)
+        for part in (odd, rows[0], stopped[:2]):
+            squares = zeros(2)
+            wp.launch(square, dim=2, inputs=[part], outputs=[squares])
+            wp.launch(total, dim=2, inputs=[squares], outputs=[loss])
+    tape.backward(loss)
+    np.testing.assert_array_equal(loss.numpy(), [4.0 + 16.0 + 2 * (1.0 + 4.0)])
+    np.testing.assert_array_equal(x.grad.numpy(), [2.0, -8.0, 0.0, 8.0])
+
+
+def test_copies_by_the_copy_module() -> None:
+    x, y = floats([1.0, -2.0]), zeros(2)
+    with wp.Tape() as tape:
+        deep, shallow = copy.deepcopy({"state": x})["state"], copy.copy(y)
+        wp.launch(square, dim=2, inputs=[deep], outputs=[shallow])
+    tape.backward(grads={y: np.ones(2)})
+    np.testing.assert_array_equal(y.numpy(), [1.0, 4.0])
+    np.testing.assert_array_equal(x.grad.numpy(), [2.0, -4.0])
+    twin = copy.deepcopy(x)
+    twin.grad.fill_(7.0)
+    np.testing.assert_array_equal(x.grad.numpy(), [2.0, -4.0])
+    np.testing.assert_array_equal(copy.deepcopy(x).grad.numpy(), [2.0, -4.0])
+
+
+def test_a_backward_pass_is_no_part_of_another_tape() -> None:
+    x = floats([1.0, -2.0])
+    tape, _, loss = record_sum_of_squares(x)
+    with wp.Tape(), pytest.warns(wp.errors.WarpWarning, match=r"another tape records.* wp\.autograd\.hvp") as found:
+        tape.backward(loss)
+    assert found[0].filename == __file__
+    np.testing.assert_array_equal(x.grad.numpy(), [2.0, -4.0])
+    with tape:
+        tape.backward(loss)
+    strict = wp.Tape(strict=True)
+    with strict:
+        wp.launch(square, dim=2, inputs=[x], outputs=[zeros(2)])
+    with wp.Tape(), pytest.raises(wp.errors.AutogradError, match="another tape records"):
+        strict.backward()

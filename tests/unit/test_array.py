@@ -315,3 +315,9 @@ def test_indexed_arrays() -> None:
 )
 def test_integers_of_lists_keep_all_digits(dtype: Any, values: Any) -> None:
     assert wp.array(values, dtype=dtype).numpy().tolist() == values
+
+
+def test_no_memory_is_at_address_zero() -> None:
+    with pytest.raises(ArgumentError, match="ptr must be the address of 24 bytes, got 0"):
+        wp.array(ptr=0, shape=3, dtype=wp.float64)
+    assert wp.array(ptr=0, shape=0, dtype=wp.float64).size == 0

@@ -255,6 +255,13 @@ class Tape:
         an adjoint fails on the way, leaves keep what has arrived there, and all other gradients are as before.
         """
         seeds = collect_seeds(loss, grads)
+        if current_recorder() not in (None, self):
+            self._report(
+                "backward() runs while another tape records, which does not take part in it: gradients are constants "
+                "there; use wp.autograd.hvp for second derivatives",
+                "recording",
+                depth=3,
+            )
         if loss is not None:
             self.loss = loss
         self._remember(array for array, _ in seeds)
@@ -295,12 +302,12 @@ class Tape:
             ("leaf", array.layout()),
         )
 
-    def _report(self, message: str, key: Hashable) -> None:
+    def _report(self, message: str, key: Hashable, depth: int = 5) -> None:
         if self.strict:
             raise AutogradError(message)
         if key not in self._warned:
             self._warned.add(key)
-            warnings.warn(message, WarpWarning, stacklevel=5)
+            warnings.warn(message, WarpWarning, stacklevel=depth)
 
     def _run_adjoints(self, entries: Sequence[Entry], reached: Sequence[bool]) -> None:
         retained = RetainedGradients(entries)

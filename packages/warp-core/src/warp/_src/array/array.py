@@ -83,7 +83,8 @@ class array(ArrayCore):  # noqa: N801 - the name users know
         order, another array, or anything with an array interface. Without `dtype` it keeps NumPy's type. With
         `copy=False` the memory of a NumPy array or array is shared. `strides` are in bytes. `deleter(ptr, capacity)`
         is called when the memory at `ptr` is no longer used; `owner` is kept alive until then. ArgumentError names
-        the argument that is wrong.
+        the argument that is wrong. A copy of an array is recorded on tapes; gradients flow through it if it has
+        `requires_grad` and the same element type.
         """
         place = get_device(device)
         extents = _extents(shape, length)
@@ -114,6 +115,8 @@ class array(ArrayCore):  # noqa: N801 - the name users know
         self._retain_grad = retain_grad
         if grad is not None:
             self.grad = grad
+        if copy and isinstance(data, array) and data.dtype is self.dtype and self.size:
+            copying.note_copy(self, data, detaches=data.requires_grad and not self.requires_grad)
 
     def _moved(
         self, values: Values, element: ElementLayout, place: Device, pinned: bool, copy: bool
@@ -306,6 +309,18 @@ class array(ArrayCore):  # noqa: N801 - the name users know
         place = get_device(device)
         return self if place is self.device else copying.clone(self, place, requires_grad)
 
+    def __copy__(self) -> array:
+        """Return a view of the whole array, as `copy.copy` does."""
+        return self._view_of_index(())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> array:
+        """Return an array with memory and gradient of its own, as `copy.deepcopy` does; recorded on tapes."""
+        made = copying.clone(self)
+        if self.requires_grad and self._grad is not None:
+            made.grad = self._grad.contents.copy()
+        memo[id(self)] = made
+        return made
+
     # ------------------------------------------------------------------ looks
 
     def __len__(self) -> int:
@@ -343,6 +358,8 @@ def _at_address(
     element = element_layout(float if dtype is Any else dtype)
     steps = contiguous_strides(shape, element.size) if strides is None else normalise_shape(strides, "strides")
     needed = span(shape, steps, element.size)
+    if not ptr and needed:
+        raise ArgumentError(f"ptr must be the address of {needed} bytes, got {ptr!r}")
     if capacity is not None and capacity < needed:
         raise ArgumentError(f"capacity: shape {shape} with strides {steps} needs {needed} bytes, got {capacity}")
     memory = ForeignMemory(ptr, max(needed, capacity or 0), owner, deleter, readonly=False)

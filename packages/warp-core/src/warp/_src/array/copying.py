@@ -89,6 +89,16 @@ def _copy(dest: array, src: array, dest_offset: int, src_offset: int, count: int
     src.note_foreign_writes()
     about_to_write((target.array,))
     copy_part(target, source)
+    _note_copy(target, source, detaches)
+
+
+def note_copy(dest: array, src: array, detaches: bool) -> None:
+    """Record that a new array was made with the elements of another."""
+    src.note_foreign_writes()
+    _note_copy(_section(dest, 0, dest.size), _section(src, 0, src.size), detaches)
+
+
+def _note_copy(target: Part, source: Part, detaches: bool) -> None:
     recorder = current_recorder()
     if recorder is None and not is_watching():
         mark_written((target.array,))

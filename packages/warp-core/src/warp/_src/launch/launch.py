@@ -118,7 +118,7 @@ def _execute(
 ) -> None:
     """Run a launch, note what it wrote, and hand it to the recorder."""
     packed = prepared.binder.pack(args, device)
-    behind = prepared.behind(args)
+    behind = prepared.behind(args, recorder is not None)
     written = prepared.written(args, behind)
     if recorder is None:
         prepared.run(dim, args, written, packed, block_dim, max_blocks)
@@ -384,7 +384,7 @@ def _make_event(
     prepared.binder.pack(args, place)
     location = caller_location()
     shape = launch_shape(dim)
-    behind = prepared.behind(args)
+    behind = prepared.behind(args, is_recorded=True)
     variant = variant_of(shape, overlaps(args, prepared.written(args, behind)))
     return LaunchEvent(
         prepared, shape, args, len(inputs), place, location, variant, None, max_blocks, block_dim, metadata, behind

@@ -12,6 +12,7 @@ from warp._src.launch.bind import Binder
 from warp._src.launch.memory import find_arrays, overlaps
 from warp._src.launch.program import Entry, Program, RecordedEntry, Root, Variant, executor, variant_of
 from warp._src.recording.recorder import about_to_write
+from warp._src.recording.storage import is_watching
 from warp._src.runtime.cpu import pack_launch
 from warp._src.runtime.record import LaunchRecord
 from warp._src.types.arrays import ArrayType
@@ -146,9 +147,9 @@ class Prepared:
             self._guarded = self.__class__(self.program.with_checks(checks_bounds=True))
         return self._guarded
 
-    def behind(self, args: Sequence[Any]) -> list[Any]:
-        """The arrays that the kernel may reach through arrays of structs, as these are now."""
-        return arrays_behind(args) if self._reaches_further else []
+    def behind(self, args: Sequence[Any], is_recorded: bool) -> Sequence[Any]:
+        """The arrays that the kernel may reach through arrays of structs, as these are now, if a tape asks for them."""
+        return arrays_behind(args) if self._reaches_further and (is_recorded or is_watching()) else ()
 
     def read(self, args: Sequence[Any], behind: Sequence[Any] = ()) -> list[Any]:
         """The arrays that the kernel reads; `behind` are those that it may reach through arrays of structs."""

@@ -26,6 +26,17 @@ class CudaPrepared(Prepared):
         may_alias = overlaps(args, written)
         return variant_of(dim, may_alias, may_alias and coincide(args))
 
+    def behind(self, args: Sequence[Any], is_recorded: bool) -> Sequence[Any]:
+        """The arrays behind arrays of structs; AutogradError where a tape asks for them while a graph is captured."""
+        if not self._reaches_further or not get_stream(self.program.device).is_capturing:
+            return super().behind(args, is_recorded)
+        if is_recorded:
+            raise AutogradError(
+                f"kernel '{self.program.kernel.key}' reaches arrays through an array of structs, which a tape must "
+                "look into; that cannot be done while a graph is captured"
+            )
+        return ()
+
     def _run_entry(
         self,
         entry: Any,

@@ -44,7 +44,10 @@ class Vector(ComponentArithmetic):
         if isinstance(key, slice):
             values = self.values[key]
             return vector(len(values), self.scalar).from_numbers(values) if values else []
-        return self.values[key]
+        try:
+            return self.values[key]
+        except IndexError:
+            raise IndexError(f"index {key} is out of range for {self.name}") from None
 
     def __setitem__(self, key: int | slice, value: object) -> None:
         if not isinstance(key, slice):
