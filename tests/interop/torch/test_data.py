@@ -61,6 +61,26 @@ def test_tensors_are_values_of_vectors_and_numbers() -> None:
 
 
 @wp.kernel
+def cube(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i] * x[i] * x[i]
+
+
+def test_a_gradient_whose_elements_share_memory_is_not_added_to() -> None:
+    leaf = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    leaf.grad = torch.zeros(1).expand(3)
+    x, y = wp.from_torch(leaf), wp.zeros(3, requires_grad=True)
+    with pytest.raises(ArgumentError, match="has elements that share memory"), wp.Tape():
+        wp.launch(cube, 3, inputs=[x], outputs=[y])
+    assert leaf.grad.tolist() == [0.0, 0.0, 0.0]
+    leaf.grad = leaf.grad.clone()
+    with wp.Tape() as tape:
+        wp.launch(cube, 3, inputs=[x], outputs=[y])
+    tape.backward(grads={y: wp.ones(3)})
+    assert leaf.grad.tolist() == [3.0, 12.0, 27.0]
+
+
+@wp.kernel
 def keep(number: float, vector: wp.vec3, y: wp.array(dtype=float)):
     y[0] = number
     y[1] = vector[0] + 10.0 * vector[1] + 100.0 * vector[2]
