@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import warp as wp
-from warp.errors import ArgumentError, AutogradError
+from warp.errors import ArgumentError
 
 
 @wp.kernel
@@ -350,16 +350,6 @@ def test_generic_kernels_take_what_comes() -> None:
 def test_vectors_are_given_as_vectors_too() -> None:
     v = numbers(4, 3)
     torch.testing.assert_close(turn_op(v, wp.vec3d(1.0, -2.0, 0.5), True), turn_op(v, (1.0, -2.0, 0.5), True))
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch, by its own forward mode
-def test_second_derivatives_are_refused() -> None:
-    x = numbers(3, 2).requires_grad_()
-    (first,) = torch.autograd.grad(rosenbrock_op(x).sum(), x, create_graph=True)
-    with pytest.raises(AutogradError, match="first derivatives only"):
-        first.sum().backward()
-    with pytest.raises(AutogradError, match="first derivatives only"):
-        torch.func.hessian(lambda x: rosenbrock_op(x).sum())(numbers(3, 2))
 
 
 WRONG_CALLS = {

@@ -178,13 +178,15 @@ def hvp(
     outputs: Sequence[Any] = (),
     tangents: Sequence[Any] = (),
     *,
+    adjoints: Sequence[Any] | None = None,
     device: Any = None,
     max_blocks: int = 0,
     block_dim: int = 256,
 ) -> list[Any]:
     """Multiply the Hessian of a scalar kernel or function by one direction, by forward over reverse mode.
 
-    The parameters are those of `jvp`; there must be one output, with one element.
+    The parameters are those of `jvp`. `adjoints` has an array for each output of floats: the Hessian is that of the
+    sum of all their elements, weighted by those of the adjoints. Without it there must be one output, with one element.
 
     Returns:
         For each input array the product, the derivative of its gradient along the direction, as a new array; None
@@ -209,12 +211,22 @@ def hvp(
     with _restored([*inputs, *outputs]), _required([array for array in arrays if array is not None]):
         with tape:
             results = run()
-        if len(results) != 1 or results[0].size != 1:
-            shapes = ", ".join(str(result.shape) for result in results)
-            raise ArgumentError(f"a Hessian belongs to one output with one element, got shapes {shapes or 'none'}")
+        seeds = _seeds(results, adjoints)
         with _required(results):
-            tape.backward(results[0])
+            tape.backward(grads=seeds)
         return [None if array is None else directions.of(array).grad.contents.copy() for array in arrays]
+
+
+def _seeds(results: Sequence[Any], adjoints: Sequence[Any] | None) -> dict[Any, Any]:
+    """Return what the outputs are weighted with."""
+    shapes = ", ".join(str(result.shape) for result in results) or "none"
+    if adjoints is None:
+        if len(results) != 1 or results[0].size != 1:
+            raise ArgumentError(f"a Hessian belongs to one output with one element, got shapes {shapes}; give adjoints")
+        return {results[0]: results[0].contents.filled(1.0)}
+    if len(adjoints) != len(results):
+        raise ArgumentError(f"adjoints has {len(adjoints)} entries, but there are outputs of shapes {shapes}")
+    return dict(zip(results, adjoints, strict=True))
 
 
 def _directions(inputs: Sequence[Any], tangents: Sequence[Any]) -> Directions:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from warp.errors import ArgumentError
-from warp.recording import RecordedArray
+from warp.recording import RecordedArray, storage_of
 from warp_autograd.entries import Entry
 
 Seed = tuple[RecordedArray, Any]
@@ -103,6 +103,36 @@ def _attach(array: RecordedArray, entries: Sequence[Entry], attached: list[Recor
         if not other.requires_grad and not wrapper.requires_grad and wrapper.layout() == owner.layout():
             wrapper.grad = owner.grad
             attached.append(wrapper)
+
+
+@contextmanager
+def borrowed_gradients(entries: Sequence[Entry]) -> Iterator[None]:
+    """Let a backward pass without seeds consume copies of the gradients that were assigned to results.
+
+    Somebody else has them too: frameworks pass one gradient to several operations. Not where what is left there
+    afterwards matters: the gradient of contents that an operation has read before, or one to be retained.
+    """
+    roots: dict[int, dict[int, RecordedArray]] = {}
+    results: dict[int, bool] = {}
+    for entry in entries:
+        for array in (*entry.reads, *entry.writes, *entry.event.arrays()):
+            roots.setdefault(id(storage_of(array)), {})[id(array.root())] = array.root()
+        for array in entry.reads:
+            results.setdefault(id(storage_of(array)), False)
+        for array in entry.writes:
+            results.setdefault(id(storage_of(array)), True)
+    given = []
+    for storage, is_result in results.items():
+        (root, *others) = roots[storage].values()
+        if is_result and not others and root.requires_grad and root.has_given_grad and not root.retain_grad:
+            given.append((root, root.grad))
+    try:
+        for root, gradient in given:
+            root.grad = gradient.contents.copy()
+        yield
+    finally:
+        for root, gradient in given:
+            root.grad = gradient
 
 
 class Stash:

@@ -25,7 +25,7 @@ from warp.recording import (
 from warp_autograd.entries import CustomEvent, Entry, Operations, WriteHistory
 from warp_autograd.paths import check_shared_gradients, find_links, find_reached
 from warp_autograd.scopes import Scope, ScopeList
-from warp_autograd.seeds import RetainedGradients, Stash, collect_seeds, plant, temporary_gradients
+from warp_autograd.seeds import RetainedGradients, Stash, borrowed_gradients, collect_seeds, plant, temporary_gradients
 from warp_autograd.snapshots import Copy, Overwrite, Snapshots
 from warp_autograd.versions import AccessCheck
 from warp_autograd.visualize import visualize
@@ -247,9 +247,10 @@ class Tape:
 
         `loss` is an array of one element, whose gradient is 1; `grads` maps arrays to the gradients to start from,
         which are not changed; its keys need no `requires_grad`. Without either, the gradients that the arrays have now
-        are the seeds and are consumed. Gradients of leaves add up over several calls. Those of intermediate results
-        are passed on, so they read 0 afterwards unless the array's `retain_grad` is set. Gradients pass through
-        intermediate arrays without `requires_grad` too; to stop them, use `wp.clone(a, requires_grad=False)`.
+        are the seeds and are consumed; one that was assigned to a result, `a.grad = g`, is only read. Gradients of
+        leaves add up over several calls. Those of intermediate results are passed on, so they read 0 afterwards unless
+        the array's `retain_grad` is set. Gradients pass through intermediate arrays without `requires_grad` too; to
+        stop them, use `wp.clone(a, requires_grad=False)`.
 
         Raises AutogradError if a value that an adjoint needs was overwritten or is stale; nothing has changed then. If
         an adjoint fails on the way, leaves keep what has arrived there, and all other gradients are as before.
@@ -272,7 +273,8 @@ class Tape:
                 array.note_foreign_writes()
         history = WriteHistory(entries)
         links = list(find_links(entries, history, seeded))
-        with recording(None), temporary_gradients([*seeded, *links], entries):
+        lent = borrowed_gradients(() if seeds else entries)
+        with recording(None), lent, temporary_gradients([*seeded, *links], entries):
             check_shared_gradients(entries)
             reached = self._check(entries, seeded, history)
             stash = Stash(entries if seeds else ())

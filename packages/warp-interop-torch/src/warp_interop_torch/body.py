@@ -78,17 +78,31 @@ class Body:
     def run_tangent(self, *tensors: Any) -> Any:
         """Return the derivatives of the results. `tensors` are the inputs, and the tangents of the input arrays."""
         count = len(self.inputs)
-        values, given = tensors[:count], iter(tensors[count:])
-        tangents = [next(given) if parameter.is_array else None for parameter in self.inputs]
-        followed = [
-            tangent if tangent is not None and value.is_floating_point() else None
-            for value, tangent in zip(values, tangents, strict=True)
-        ]
-        return _unwrapped(self._operator.run_tangent(values, followed))
+        values = tensors[:count]
+        return _unwrapped(self._operator.run_tangent(values, self._followed(values, tensors[count:])))
 
     def allocate_tangents(self, *tensors: Any) -> Any:
         """Return what `run_tangent` would, with any contents; also for tensors without memory."""
         return self.allocate(*tensors[: len(self.inputs)])
+
+    def run_adjoint_tangent(self, mask: int, *tensors: Any) -> Any:
+        """Return derivatives of the input arrays' adjoints, of those whose bit in `mask` is not set something empty.
+
+        `tensors` are the inputs, the adjoints of the results, and the tangents of the input arrays.
+        """
+        count, number = len(self.inputs), len(self.inputs) + len(self.results)
+        values, adjoints, tangents = tensors[:count], tensors[count:number], tensors[number:]
+        followed = self._followed(values, tangents)
+        return self._filled(values, self._operator.run_adjoint_tangent(values, adjoints, followed, self._needed(mask)))
+
+    def _followed(self, values: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+        """Return for each input its tangent, None for those that have none."""
+        given = iter(tangents)
+        of_inputs = [next(given) if parameter.is_array else None for parameter in self.inputs]
+        return [
+            tangent if tangent is not None and value.is_floating_point() else None
+            for value, tangent in zip(values, of_inputs, strict=True)
+        ]
 
     def _needed(self, mask: int) -> list[bool]:
         return [bool(mask >> place & 1) for place in range(len(self.inputs))]

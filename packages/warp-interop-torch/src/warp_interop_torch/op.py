@@ -8,10 +8,11 @@ from typing import Any
 
 import torch
 
-from warp.errors import ArgumentError, AutogradError
+from warp.errors import ArgumentError
 from warp.operators import Dims, Operator
 from warp_interop_torch.batching import run_each
 from warp_interop_torch.body import TENSORS, Body
+from warp_interop_torch.rules import Rules, keep_inputs, make_derivative, refuse_third_derivative
 from warp_interop_torch.tensors import are_plain
 
 _NAMESPACE = "warp_op"
@@ -29,7 +30,7 @@ class TorchOp:
         self._body = body = Body(operator)
         self.op = _register_operator(body, name)
         """The operator itself, for `torch.library.opcheck`."""
-        self._function = _make_function(body, self.op, _register_adjoint(body, name), _register_tangent(body, name))
+        self._function = _make_function(body, self.op, *_register_derivatives(body, name, self.op))
         # What `apply` does for transforms of torch.func before it comes to this costs more than a small launch.
         self._apply = super(torch.autograd.Function, self._function).apply  # type: ignore[misc]  # PyTorch may be absent
 
@@ -138,47 +139,38 @@ def _register_operator(body: Body, name: str) -> Any:
     return _register(name, schema, body.run, body.allocate)
 
 
-def _register_adjoint(body: Body, name: str) -> Any:
-    """Register the operator that computes adjoints, and let autograd call it for the one named `name`."""
-    given = [f"Tensor {kind}{place}" for kind in ("y", "g") for place in range(len(body.results))]
-    count = sum(parameter.is_array for parameter in body.inputs)
-    schema = f"({', '.join(['SymInt mask', *body.schema, *given])}) -> {_tensors(count)}"
-    adjoint_name = f"{name}_adjoint"
-    operator = _register(adjoint_name, schema, body.run_adjoint, body.allocate_adjoints)
-    torch.library.register_autograd(adjoint_name, _refuse_second_derivative, setup_context=_keep_nothing)
-    torch.library.register_autograd(
-        name,
-        lambda ctx, *adjoints: _adjoints(body, operator, ctx, adjoints),
-        setup_context=_keep_tensors,
-    )
-    return operator
-
-
-def _register_tangent(body: Body, name: str) -> Any:
-    """Register the operator that computes derivatives along a direction of the input arrays."""
-    tangents = [f"Tensor t{place}" for place in range(len(body.array_places))]
+def _register_derivatives(body: Body, name: str, operator: Any) -> tuple[Any, Any, Any]:
+    """Register the operators that compute adjoints, tangents and their derivatives, and tell autograd of them."""
+    count = len(body.array_places)
+    results = [f"Tensor y{place}" for place in range(len(body.results))]
+    adjoints = [f"Tensor g{place}" for place in range(len(body.results))]
+    tangents = [f"Tensor t{place}" for place in range(count)]
+    schema = f"({', '.join(['SymInt mask', *body.schema, *results, *adjoints])}) -> {_tensors(count)}"
+    adjoint = _register(f"{name}_adjoint", schema, body.run_adjoint, body.allocate_adjoints)
     schema = f"({', '.join([*body.schema, *tangents])}) -> {_tensors(len(body.results))}"
-    tangent_name = f"{name}_tangent"
-    operator = _register(tangent_name, schema, body.run_tangent, body.allocate_tangents)
-    torch.library.register_autograd(tangent_name, _refuse_second_derivative, setup_context=_keep_nothing)
-    return operator
+    tangent = _register(f"{name}_tangent", schema, body.run_tangent, body.allocate_tangents)
+    schema = f"({', '.join(['SymInt mask', *body.schema, *adjoints, *tangents])}) -> {_tensors(count)}"
+    product = _register(f"{name}_adjoint_tangent", schema, body.run_adjoint_tangent, body.allocate_adjoints)
+    rules = Rules(body, operator, adjoint, tangent, product)
+    for kind, backward, keep in (
+        ("", lambda ctx, *adjoints: _adjoints(body, adjoint, ctx, adjoints), _keep_tensors),
+        ("_adjoint", rules.adjoint_backward, keep_inputs),
+        ("_tangent", rules.tangent_backward, keep_inputs),
+        ("_adjoint_tangent", refuse_third_derivative, keep_inputs),
+    ):
+        torch.library.register_autograd(name + kind, backward, setup_context=keep)
+    return adjoint, tangent, product
 
 
-def _make_function(body: Body, operator: Any, adjoint_operator: Any, tangent_operator: Any) -> Any:
+def _make_function(
+    body: Body, operator: Any, adjoint_operator: Any, tangent_operator: Any, product_operator: Any
+) -> Any:
     """Return an autograd Function around the operator, which, unlike it, transforms of torch.func can differentiate."""
-
-    class Adjoint(torch.autograd.Function):  # type: ignore[misc]  # PyTorch may be absent
-        @staticmethod
-        def forward(*values: Any) -> Any:
-            return body.run_adjoint(*values) if are_plain(values) else adjoint_operator(*values)
-
-        setup_context = staticmethod(_keep_nothing)
-        backward = staticmethod(_refuse_second_derivative)
-        jvp = staticmethod(_refuse_second_derivative)
-
-        @staticmethod
-        def vmap(info: Any, in_dims: Any, *values: Any) -> Any:
-            return run_each(Adjoint.apply, info.batch_size, in_dims, values)
+    rules = Rules(body)
+    refuse = refuse_third_derivative
+    adjoint = make_derivative(body.run_adjoint, adjoint_operator, rules.adjoint_backward, rules.adjoint_jvp)
+    tangent = make_derivative(body.run_tangent, tangent_operator, rules.tangent_backward, refuse)
+    product = make_derivative(body.run_adjoint_tangent, product_operator, refuse, refuse)
 
     class Operator(torch.autograd.Function):  # type: ignore[misc]  # PyTorch may be absent
         @staticmethod
@@ -189,7 +181,7 @@ def _make_function(body: Body, operator: Any, adjoint_operator: Any, tangent_ope
 
         @staticmethod
         def backward(ctx: Any, *adjoints: Any) -> Any:
-            run = Adjoint.apply if torch.is_grad_enabled() else Adjoint.forward
+            run = adjoint.apply if torch.is_grad_enabled() else adjoint.forward
             return _adjoints(body, run, ctx, adjoints)
 
         @staticmethod
@@ -199,21 +191,14 @@ def _make_function(body: Body, operator: Any, adjoint_operator: Any, tangent_ope
                 torch.zeros_like(values[place]) if tangents[place] is None else tangents[place]
                 for place in body.array_places
             ]
-            return tangent_operator(*values, *given)
+            return tangent.apply(*values, *given)
 
         @staticmethod
         def vmap(info: Any, in_dims: Any, *values: Any) -> Any:
             return run_each(Operator.apply, info.batch_size, in_dims, values)
 
+    rules.set_calls(Operator.apply, adjoint.apply, tangent.apply, product.apply)
     return Operator
-
-
-def _keep_nothing(ctx: Any, inputs: Any, output: Any) -> None:
-    """Save nothing for a backward pass that is refused."""
-
-
-def _refuse_second_derivative(_ctx: Any, *_adjoints: Any) -> Any:
-    raise AutogradError("warp.torch_op has first derivatives only: the gradient of a gradient was asked for")
 
 
 def _keep_tensors(ctx: Any, inputs: Any, output: Any) -> None:

@@ -9,6 +9,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import pluggy
@@ -27,6 +28,8 @@ from warp.plugins import API_VERSION, ENTRY_POINT_GROUP, Bridge, HookSpecificati
 
 _SELECTION_VARIABLE: Final = "WARP_PLUGINS"
 _PEER_DISTRIBUTION: Final = "warp-lang"
+# What wraps foreign arrays of a type, and what wraps them without their gradient.
+_Adapters = tuple[Callable[[Any], Any] | None, Callable[[Any], Any] | None]
 
 
 class PluginHost:
@@ -43,7 +46,7 @@ class PluginHost:
         self._names: dict[str, list[Contribution]] = {}
         self._submodules: dict[str, list[Contribution]] = {}
         self._resolved: dict[str, object] = {}
-        self._adapters: dict[type, Callable[[Any], Any] | None] = {}
+        self._adapters: dict[type, _Adapters] = {}
         self._bridge_targets: dict[str, list[Contribution]] = {}
         self._bridges: dict[str, Bridge | None] = {}
 
@@ -134,15 +137,24 @@ class PluginHost:
 
     def array_adapter(self, array_type: type) -> Callable[[Any], Any] | None:
         """Return the function that wraps foreign arrays of a type, or None; asks the plugins once per type."""
-        if array_type not in self._adapters:
+        return self._adapters_of(array_type)[0]
+
+    def array_reader(self, array_type: type) -> Callable[[Any], Any] | None:
+        """Return the same for the values alone, without their gradient."""
+        return self._adapters_of(array_type)[1]
+
+    def _adapters_of(self, array_type: type) -> _Adapters:
+        found = self._adapters.get(array_type)
+        if found is None:
             self.load()
-            adapter = self._manager.hook.warp_array_adapter(array_type=array_type)
+            adapter = reader = self._manager.hook.warp_array_adapter(array_type=array_type)
             for bridge in self._loaded_bridges() if adapter is None else ():
                 if issubclass(array_type, bridge.tensor_types):
                     adapter = derive(bridge)[f"from_{bridge.name}"]
+                    reader = partial(adapter, requires_grad=False)
                     break
-            self._adapters[array_type] = adapter
-        return self._adapters[array_type]
+            found = self._adapters[array_type] = adapter, reader
+        return found
 
     def device_alias(self, device: object) -> str | None:
         """Return the Warp name of a foreign device object, or None."""
@@ -319,6 +331,11 @@ def bridges() -> list[tuple[str, str]]:
 def array_adapter(array_type: type) -> Callable[[Any], Any] | None:
     """Return the function that wraps foreign arrays of a type as `warp.array`, or None."""
     return _HOST.array_adapter(array_type)
+
+
+def array_reader(array_type: type) -> Callable[[Any], Any] | None:
+    """Return the function that wraps foreign arrays of a type as `warp.array` without gradient, or None."""
+    return _HOST.array_reader(array_type)
 
 
 def device_alias(device: object) -> str | None:

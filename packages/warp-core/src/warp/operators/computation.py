@@ -52,10 +52,18 @@ class Computation:
         self.array_places = tuple(place for place, parameter in enumerate(self.inputs) if parameter.is_array)
         """Which of the inputs are arrays."""
         self._changed_places = tuple(place for place in self.array_places if self.inputs[place].is_changed)
+        if isinstance(output_dims, Mapping):
+            self._check_names(output_dims)
         self._launch_dims = launch_dims
         self._output_dims = output_dims
         self._is_kernel = isinstance(function, wp.Kernel)
         self._needs_tape = not self._is_kernel
+
+    def _check_names(self, output_dims: Mapping[str, Any]) -> None:
+        names = [parameter.name for parameter in self.outputs]
+        unknown = ", ".join(repr(name) for name in output_dims if name not in names)
+        if unknown:
+            raise ArgumentError(f"output_dims: {self.name} has no output {unknown}; there are {', '.join(names)}")
 
     # ------------------------------------------------------------------ shapes
 
@@ -142,6 +150,49 @@ class Computation:
             AutogradError: An operation has no forward mode; names the line.
         """
         results: list[Any] = []
+        compute = self._keeping_inputs(shape, outputs, results)
+        found = iter(wp.autograd.jvp(compute, inputs=self._apart(inputs), tangents=list(tangents)))
+        return [next(found) if is_differentiable(array.dtype) else None for array in results]
+
+    def run_adjoint_tangent(
+        self,
+        shape: Sequence[int],
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        adjoints: Sequence[Any],
+        tangents: Sequence[Any],
+    ) -> list[Any]:
+        """Return derivatives of the inputs' adjoints along a direction of the inputs, as new arrays; else None.
+
+        Args:
+            shape: Dimensions of the launch.
+            inputs: Arrays and values; those that the function changes are copied first.
+            outputs: The output arrays, which are written.
+            adjoints: Those of the results, None for integers; they stay the same along the direction.
+            tangents: The direction of each input, None where that is zero.
+
+        Raises:
+            AutogradError: There is no second derivative; names the line.
+        """
+        compute = self._keeping_inputs(shape, outputs, [])
+        seeds = [adjoint for adjoint in adjoints if adjoint is not None]
+        found: list[Any] = wp.autograd.hvp(compute, inputs=self._apart(inputs), tangents=list(tangents), adjoints=seeds)
+        return found
+
+    def _apart(self, inputs: Sequence[Any]) -> list[Any]:
+        """Return the inputs without two arrays in the same memory, which has but one direction."""
+        apart, taken = list(inputs), list[tuple[int, int]]()
+        for place in self.array_places:
+            low, high = inputs[place].bounds
+            if any(low < end and begin < high for begin, end in taken):
+                apart[place] = inputs[place].contents.copy()
+            taken.append((low, high))
+        return apart
+
+    def _keeping_inputs(
+        self, shape: Sequence[int], outputs: Sequence[Any], results: list[Any]
+    ) -> Callable[..., list[Any]]:
+        """Return the function with its results appended to a list, and those of floats as what it returns."""
 
         def compute(*arrays: Any) -> list[Any]:
             after = list(arrays)
@@ -152,8 +203,7 @@ class Computation:
             results.extend(outputs)
             return [array for array in results if is_differentiable(array.dtype)]
 
-        found = iter(wp.autograd.jvp(compute, inputs=list(inputs), tangents=list(tangents)))
-        return [next(found) if is_differentiable(array.dtype) else None for array in results]
+        return compute
 
     def _call(self, shape: Sequence[int], inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Run the function; a tape that is current records it."""

@@ -213,10 +213,7 @@ class Operator:
         """
         made = self.allocate(values)
         inputs = [self._wrap(parameter, value) for parameter, value in zip(self.inputs, values, strict=True)]
-        directions = [
-            None if tangent is None else self._access.wrap(tangent, array.ndim, array.dtype)
-            for tangent, array in zip(tangents, inputs, strict=True)
-        ]
+        directions = self._directions(inputs, tangents)
         arrays = [
             self._wrap_result(parameter, tensor, values) for parameter, tensor in zip(self.results, made, strict=True)
         ]
@@ -229,7 +226,42 @@ class Operator:
                 wp.copy(array, tangent)
         return made
 
+    def run_adjoint_tangent(
+        self, values: Sequence[Any], adjoints: Sequence[Any], tangents: Sequence[Any], needed: Sequence[bool]
+    ) -> list[Any]:
+        """Return derivatives of the inputs' adjoints along a direction of the inputs; None if not needed.
+
+        They are products with second derivatives, from which frameworks make derivatives of `run_adjoint` and of
+        `run_tangent`. `adjoints` are as there and stay the same along the direction, `tangents` and `needed` too.
+
+        Raises:
+            AutogradError: There is no second derivative; names the line.
+        """
+        found = self.allocate_adjoints(values, needed)
+        inputs = [self._wrap(parameter, value) for parameter, value in zip(self.inputs, values, strict=True)]
+        made = [
+            self._wrap_result(parameter, tensor, values)
+            for parameter, tensor in zip(self.results, self.allocate(values), strict=True)
+        ]
+        seeds = [
+            self._access.wrap(adjoint, array.ndim, array.dtype) if is_differentiable(array.dtype) else None
+            for array, adjoint in zip(made, adjoints, strict=True)
+        ]
+        outputs, directions = made[len(self.computation.changed) :], self._directions(inputs, tangents)
+        shape = self._launch_shape(values)
+        products = self.computation.run_adjoint_tangent(shape, inputs, outputs, seeds, directions)
+        for tensor, array, product in zip(found, inputs, products, strict=True):
+            if tensor is not None:
+                wp.copy(self._access.wrap_writable(tensor, array.dtype), product)
+        return found
+
     # ------------------------------------------------------------------ arrays
+
+    def _directions(self, inputs: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+        return [
+            None if tangent is None else self._access.wrap(tangent, array.ndim, array.dtype)
+            for tangent, array in zip(tangents, inputs, strict=True)
+        ]
 
     def _wrap(self, parameter: Parameter, value: Any) -> Any:
         if not parameter.is_array:

@@ -29,13 +29,18 @@ from warp._src.array.memory import (
     view_bytes,
 )
 from warp._src.array.viewing import reinterpret
+from warp._src.plugin_host import array_reader
 from warp._src.recording.recorder import mark_written
 from warp._src.runtime.device import Device, get_device
 from warp._src.types.arrays import ArrayType
-from warp._src.types.scalars import bfloat16
+from warp._src.types.scalars import Scalar, bfloat16
+from warp._src.types.struct_type import StructInstance
+from warp._src.types.tensor_base import Tensor
 from warp.errors import ArgumentError
 
 HostList: TypeAlias = list[Any]
+# Data that no plugin is asked about.
+_PLAIN: Final = (list, tuple, np.ndarray, np.generic, bool, int, float, Scalar, Tensor, StructInstance)
 _PARAMETERS: Final = ("data", "dtype", "shape", "strides", "length", "ptr")
 
 
@@ -81,14 +86,15 @@ class array(ArrayCore):  # noqa: N801 - the name users know
 
         `data` is a number, a nested sequence of numbers, tensors or structs, a NumPy array of any layout and byte
         order, another array, or anything with an array interface. Without `dtype` it keeps NumPy's type. With
-        `copy=False` the memory of a NumPy array or array is shared. `strides` are in bytes. `deleter(ptr, capacity)`
-        is called when the memory at `ptr` is no longer used; `owner` is kept alive until then. ArgumentError names
-        the argument that is wrong. A copy of an array is recorded on tapes; gradients flow through it if it has
-        `requires_grad` and the same element type.
+        `copy=False` its memory is shared; what has none, as a list, is copied all the same. `strides` are in bytes.
+        `deleter(ptr, capacity)` is called when the memory at `ptr` is no longer used; `owner` is kept alive until then.
+        ArgumentError names the argument that is wrong. A copy of an array is recorded on tapes; gradients flow through
+        it if it has `requires_grad` and the same element type.
         """
         place = get_device(device)
         extents = _extents(shape, length)
         memory: object = None
+        seen: array | None = None
         if ptr is not None:
             values, element = _at_address(ptr, dtype, extents, strides, capacity, owner, deleter)
         elif data is None:
@@ -111,6 +117,8 @@ class array(ArrayCore):  # noqa: N801 - the name users know
         fill_slots(self, values, element, place)
         self.owner = owner if memory is None else memory
         self.pinned = pinned and place.is_cpu
+        if seen is not None and not copy and element.dtype is seen.dtype:
+            self.link = seen.link
         self._requires_grad = requires_grad
         self._retain_grad = retain_grad
         if grad is not None:
@@ -196,6 +204,8 @@ class array(ArrayCore):  # noqa: N801 - the name users know
 
     def assign(self, src: Any) -> None:
         """Copy values from an array, a NumPy array or a nested sequence with as many elements; recorded on tapes."""
+        if not isinstance(src, (array, indexedarray)) and _foreign_array(src, self.dtype) is not None:
+            src = array(src, dtype=self.dtype, device=self.device)
         copying.assign(self, src if isinstance(src, (array, indexedarray)) else self._converted(src))
 
     def _converted(self, src: Any) -> Values:
@@ -367,9 +377,14 @@ def _at_address(
 
 
 def _foreign_array(data: Any, dtype: Any) -> array | None:
-    """Return data that is an array of ours, or describes memory of a CUDA device, as an array; None for other data."""
+    """Return data that is an array of ours, that a plugin knows, or that is on a CUDA device; None for other data."""
     if isinstance(data, array):
         return data
+    if not isinstance(data, _PLAIN):
+        reader = array_reader(data.__class__)
+        if reader is not None:
+            read: array = reader(data)
+            return read
     if hasattr(data, "__cuda_array_interface__"):
         return cuda_interface.read(array, data, dtype)
     return None
@@ -380,7 +395,7 @@ def _from_array(
 ) -> tuple[Values, ElementLayout, Any]:
     wanted = data.dtype if dtype is Any else dtype
     if not (data.device.is_cuda or place.is_cuda or (pinned and copy)):
-        values, element, _ = as_values(data._values, wanted, shape, copy)
+        values, element, _ = as_values(_numbers(data, wanted) if copy else data._values, wanted, shape, copy)
         return values, element, None if copy else data
     if not copy:
         if data.device is not place:
@@ -392,8 +407,20 @@ def _from_array(
         made = data.new(data.shape if shape is None else shape, data.element, place, False, None, pinned)
         contents.copy_part(contents.Part(made, 0, made.size), contents.Part(data, 0, data.size))
         return made._values, made.element, made.owner
-    converted = array(data.numpy(), dtype=wanted, shape=shape, device=place, pinned=pinned)
+    converted = array(_numbers(data, wanted), dtype=wanted, shape=shape, device=place, pinned=pinned)
     return converted._values, converted.element, converted.owner
+
+
+def _numbers(data: array, wanted: Any) -> Values:
+    """Return the values as NumPy sees them; between bfloat16 and other types as numbers, not as bits."""
+    values: Values = data.numpy()
+    wanted = element_layout(wanted).dtype
+    is_bits, wants_bits = (getattr(dtype, "scalar", dtype) is bfloat16 for dtype in (data.dtype, wanted))
+    if is_bits is wants_bits:
+        return values
+    if is_bits:
+        return bfloat16.decode_array(values)
+    return values.astype(np.uint32) if values.dtype == np.uint16 else values
 
 
 def _dtype_name(dtype: Any) -> str:

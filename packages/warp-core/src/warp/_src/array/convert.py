@@ -22,14 +22,14 @@ def as_values(data: Any, dtype: Any, shape: tuple[int, ...] | None, copy: bool) 
     `dtype` is typing.Any to keep the data's own type. With `copy=False` the result shares the memory of `data`, or
     ArgumentError says why it cannot.
     """
-    source, inferred, keep = _to_numpy(data, dtype)
+    source, inferred, keep, has_memory = _to_numpy(data, dtype, copy)
     if dtype is not Any:
         element = element_layout(dtype)
     elif inferred is not None:
         element = element_layout(inferred)
     else:
         element = infer_element_layout(source)
-    values = _convert(source, element, copy or not _shares_memory(data))
+    values = _convert(source, element, copy or not has_memory)
     values = split_elements(values, element, shape)
     if shape is not None and values.shape != shape + element.shape:
         values = _reshape(values, shape + element.shape, copy, f"data of shape {source.shape}", shape)
@@ -38,29 +38,48 @@ def as_values(data: Any, dtype: Any, shape: tuple[int, ...] | None, copy: bool) 
     return values, element, keep
 
 
-def _shares_memory(data: Any) -> bool:
-    """Tell whether NumPy sees the memory of `data` itself; what has only `__array__` may give a copy of it."""
-    return isinstance(data, (np.ndarray, bytearray, memoryview)) or hasattr(data, "__array_interface__")
-
-
-def _to_numpy(data: Any, dtype: Any) -> tuple[Values, Any, object]:
+def _to_numpy(data: Any, dtype: Any, copy: bool) -> tuple[Values, Any, object, bool]:
+    """Return data as NumPy sees it, its type if NumPy has none for it, what to keep, and whether it has memory."""
     if isinstance(data, np.ndarray):
         if dtype in (Any, bfloat16) and scalar_from(data.dtype) is bfloat16:
-            return data.view(np.uint16), bfloat16, None
-        return data, None, None
+            return data.view(np.uint16), bfloat16, None, True
+        return data, None, None, True
     if isinstance(data, (bool, int, float, Scalar, np.generic)):
-        return np.atleast_1d(np.asarray(data)), None, None
-    if isinstance(data, (bytearray, memoryview)):
-        return np.asarray(data), None, None
+        return np.atleast_1d(np.asarray(data)), None, None, False
     if isinstance(data, (Tensor, StructInstance)):
         data = [data]
-    if isinstance(data, Sequence) and not isinstance(data, (str, bytes, bytearray)):
-        return _from_sequence(data, dtype)
+    if not isinstance(data, (list, tuple, str, bytes)):
+        found = _seen_by_numpy(data, copy)
+        if found is not None:
+            return found, None, None, True
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        return (*_from_sequence(data, dtype), False)
     if hasattr(data, "__cuda_array_interface__"):
         raise ArgumentError(f"data: the {type(data).__qualname__} is in the memory of a CUDA device, not of the host")
-    if hasattr(data, "__array_interface__") or hasattr(data, "__array__") or hasattr(data, "__dlpack__"):
-        return np.asarray(data), None, None
     raise ArgumentError(f"data must be a sequence, an array or a number, got {type(data).__qualname__}")
+
+
+def _seen_by_numpy(data: Any, copy: bool) -> Values | None:
+    """Return the memory of an object that shares it in any way; None if it has none.
+
+    Raises ArgumentError if only `__array__` is left, which may give a copy, and that is not what is wanted.
+    """
+    if hasattr(data, "__cuda_array_interface__"):
+        return None
+    if hasattr(data, "__array_interface__"):
+        return np.asarray(data)
+    try:
+        return np.asarray(memoryview(data))
+    except TypeError:
+        pass
+    if hasattr(data, "__array__"):
+        if not (copy or hasattr(data, "__dlpack__")):
+            raise ArgumentError(
+                f"copy: the {type(data).__qualname__} does not say that it shares its memory; use copy=True"
+            )
+        if copy:
+            return np.asarray(data)
+    return np.from_dlpack(data) if hasattr(data, "__dlpack__") else None
 
 
 def _from_sequence(data: Sequence[Any], dtype: Any) -> tuple[Values, Any, object]:

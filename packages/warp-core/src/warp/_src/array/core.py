@@ -6,11 +6,21 @@ import math
 import struct
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from warp._src.array.contents import Contents
 from warp._src.array.elements import ElementLayout, contiguous_strides
-from warp._src.array.memory import Values, allocate, allocate_strided, allocation_of, reach, span, values_at
+from warp._src.array.geometry import Geometry, geometry_of
+from warp._src.array.memory import (
+    Values,
+    allocate,
+    allocate_strided,
+    allocation_of,
+    overlaps_itself,
+    reach,
+    span,
+    values_at,
+)
 from warp._src.recording.ranges import Layout
 from warp._src.recording.storage import Storage
 from warp._src.runtime.cuda import CudaDevice, PinnedMemory, first_cuda_device
@@ -82,6 +92,7 @@ class ArrayCore:
         "element",
         "is_contiguous",
         "is_differentiable",
+        "is_gradient",
         "is_read",
         "is_written",
         "link",
@@ -124,6 +135,8 @@ class ArrayCore:
     is_contiguous: bool
     is_differentiable: bool
     """Whether the elements are floating-point numbers, or may hold some."""
+    is_gradient: bool
+    """Whether it was made to be a gradient, and not assigned as one by somebody who has it too."""
     owner: object
     """What keeps the memory alive besides the array itself."""
     bounds: tuple[int, int]
@@ -264,7 +277,8 @@ class ArrayCore:
     def grad(self) -> array | None:
         """Return the gradient: an array of the same type and shape, zero at first; None without requires_grad.
 
-        Assigning an array shares it as the gradient and sets `requires_grad`; assigning None clears both.
+        Assigning an array shares it as the gradient and sets `requires_grad`; assigning None clears both. One that
+        cannot be written, or whose elements share memory, is copied, since gradients are added to.
         """
         if not self.requires_grad:
             return None
@@ -274,6 +288,7 @@ class ArrayCore:
             shared = self.link.gradient()
             if shared is not None and shared is not self._grad_source:
                 grad = self.link.wrap(shared)
+                grad.is_gradient = True
                 self._set_grad(grad, shared)
         if self._derive is not None and parent is not None and parent.requires_grad:
             source = parent.grad
@@ -284,6 +299,7 @@ class ArrayCore:
                 self._set_grad(grad, source)
         if grad is None:
             grad = self.new(self.shape, self.element, self.device, True)
+            grad.is_gradient = True
             self._set_grad(grad, None)
         return grad
 
@@ -300,8 +316,16 @@ class ArrayCore:
             )
         if value.device is not self.device:
             raise ArgumentError(f"grad is on device {value.device}, its array on {self.device}")
+        if value.is_readonly or value.overlaps_itself():
+            value = value.contents.copy()
         self._requires_grad = True
         self._set_grad(value, None if self.link is None else self.link.source_of(value))
+
+    @property
+    def has_given_grad(self) -> bool:
+        """Say whether the gradient was assigned, and is not one that was made for this array or its tensor."""
+        grad = self.grad
+        return grad is not None and self._grad_source is None and not grad.is_gradient
 
     def _set_grad(self, grad: array, source: object) -> None:
         self._grad = grad
@@ -328,6 +352,10 @@ class ArrayCore:
     def base(self) -> array | None:
         """Return the array that this one is a view of, or None."""
         return self._parent
+
+    def overlaps_itself(self) -> bool:
+        """Say whether elements share memory."""
+        return not self.is_contiguous and overlaps_itself(self.shape, self.strides, self.element.size)
 
     @property
     def is_readonly(self) -> bool:
@@ -423,7 +451,7 @@ def fill_slots(
     made.ptr = pointer = values.__array_interface__["data"][0] if address is None else address
     made.owner = made.storage = made._grad = made._grad_source = made.link = None
     made._parent = made._derive = made._descriptor = made._packed_grad = made._pending = None
-    made.pinned = made.is_read = made.is_written = made._retain_grad = False
+    made.pinned = made.is_gradient = made.is_read = made.is_written = made._retain_grad = False
     if values.flags.c_contiguous:
         made.strides = strides if values.size else contiguous_strides(shape, element.size)
         made.is_contiguous = True
@@ -435,35 +463,6 @@ def fill_slots(
         low, high = reach(shape, strides, element.size)
         made.bounds = (pointer + low, pointer + high)
         made.size = math.prod(shape)
-
-
-class Geometry(NamedTuple):
-    """How elements lie in memory; all counts are of bytes."""
-
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    size: int
-    """Number of elements."""
-    is_contiguous: bool
-    low: int
-    """Where the elements begin, from the first one on."""
-    high: int
-    """Where they end."""
-
-
-@lru_cache(maxsize=1024)
-def geometry_of(shape: tuple[int, ...], strides: tuple[int, ...] | None, element_size: int) -> Geometry:
-    """Return the geometry of elements; without strides they are row-major without gaps."""
-    natural, size = contiguous_strides(shape, element_size), math.prod(shape)
-    is_contiguous = (
-        strides is None
-        or strides == natural
-        or not size
-        or all(extent == 1 or a == b for extent, a, b in zip(shape, strides, natural, strict=True))
-    )
-    if is_contiguous or strides is None:
-        return Geometry(shape, natural, size, True, 0, size * element_size)
-    return Geometry(shape, strides, size, False, *reach(shape, strides, element_size))
 
 
 def fill_slots_at(made: ArrayCore, address: int, geometry: Geometry, element: ElementLayout, device: Device) -> None:
@@ -478,4 +477,4 @@ def fill_slots_at(made: ArrayCore, address: int, geometry: Geometry, element: El
     made.bounds = (address + low, address + high)
     made.storage = made._grad = made._grad_source = made.link = None
     made._parent = made._derive = made._descriptor = made._packed_grad = None
-    made.pinned = made.is_read = made.is_written = made._retain_grad = False
+    made.pinned = made.is_gradient = made.is_read = made.is_written = made._retain_grad = False

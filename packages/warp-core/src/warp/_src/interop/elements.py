@@ -7,8 +7,8 @@ from typing import Any
 
 from warp._src.array.array import array
 from warp._src.array.convert import split_elements
-from warp._src.array.core import Geometry, geometry_of
 from warp._src.array.elements import ElementLayout, contiguous_strides, element_layout
+from warp._src.array.geometry import Geometry, geometry_of
 from warp._src.array.memory import Values, values_at
 from warp._src.runtime.device import Device
 from warp._src.types.arrays import MAX_DIMENSIONS

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from warp._src.array.array import array
 from warp._src.recording.storage import next_foreign_stamp, note_writes
+from warp.errors import ArgumentError
 from warp.plugins import Bridge
 
 
@@ -94,8 +95,13 @@ class Link:
         return found
 
     def wrap(self, gradient: Any) -> array:
-        """Return the tensor's gradient as an array."""
+        """Return the tensor's gradient as an array. ArgumentError if its elements share memory."""
         wrapped = self._convert(gradient, self._dtype, requires_grad=False)
+        if wrapped.overlaps_itself():
+            raise ArgumentError(
+                f"the gradient of the tensor of {self._bridge.name} has elements that share memory (shape "
+                f"{wrapped.shape}, strides {wrapped.strides}), so nothing can be added to it; assign a copy"
+            )
         self._gradient = (wrapped, gradient)
         return wrapped
 

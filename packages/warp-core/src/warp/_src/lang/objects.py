@@ -14,6 +14,7 @@ from warp._src.lang.annotations import EMPTY, Parameter, match_all, parameters_o
 from warp._src.lang.modules import Module
 from warp._src.lang.operands import spelled
 from warp._src.lang.text import SourceText, source_text
+from warp._src.types.scalars import is_scalar
 from warp._src.types.signature import canonical, is_generic, type_name
 from warp.errors import ArgumentError, UnsupportedSyntaxError
 
@@ -163,16 +164,20 @@ class Kernel:
     def signature(self, types: Sequence[Any]) -> tuple[Any, ...]:
         """Check concrete types against the parameters and give those to build for.
 
-        A number of Python stands as a Literal for its type, which a type variable may settle. Raises ArgumentError
-        that names the parameter and both types.
+        A number of Python stands as a Literal for its type, which a type variable may settle, or the only overload
+        that fits. Raises ArgumentError that names the parameter and both types.
         """
         if len(types) != len(self._types):
             raise ArgumentError(
                 f"kernel '{self.key}' takes {len(self._types)} arguments "
                 f"({', '.join(name for name, _ in self.parameters)}), got {len(types)}"
             )
+        given = [_canonical(t) for t in types]
+        fitting = [known._types for known in self.overloads if _is_overload_for(known._types, given)]
+        if len(fitting) == 1:
+            return fitting[0]
         parameters = [Parameter(name, wanted) for name, wanted in self.parameters]
-        operands = [given if isinstance(given, Literal) else Value(given) for given in map(_canonical, types)]
+        operands = [t if isinstance(t, Literal) else Value(t) for t in given]
         result = match_all(parameters, operands)
         for parameter, operand, found in zip(parameters, operands, result, strict=True):
             if found is None:
@@ -199,6 +204,14 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"<wp.kernel {self.key}>"
+
+
+def _is_overload_for(types: Sequence[Any], given: Sequence[Any]) -> bool:
+    """Tell whether arguments have the types of an overload; a number of Python has any type that can hold it."""
+    return all(
+        is_scalar(t) and t.kind in ("f" if found.kind == "f" else "iuf") if isinstance(found, Literal) else t == found
+        for t, found in zip(types, given, strict=True)
+    )
 
 
 def _canonical(given: Any) -> Any:

@@ -12,13 +12,13 @@ import numpy as np
 from warp._src.array.array import array
 from warp._src.array.elements import element_layout
 from warp._src.array.indexed import indexedarray
-from warp._src.array.memory import overlaps_itself
 from warp._src.interop.elements import as_elements
 from warp._src.interop.foreign import adapt, copied
 from warp._src.launch.memory import arrays_in
 from warp._src.runtime.cuda import CudaDevice
 from warp._src.runtime.device import Device, get_device
 from warp._src.types.arrays import ArrayType, IndexedArrayType
+from warp._src.types.generics import with_scalar
 from warp._src.types.scalars import Scalar, bfloat16, bool_, float32, int32, is_scalar, scalar_from
 from warp._src.types.signature import align_of, canonical, is_tensor, size_of, type_name
 from warp._src.types.struct_type import StructInstance, Type
@@ -90,7 +90,7 @@ def _array_packer(label: str, type: ArrayType, is_written: bool) -> Packer:
     def pack(value: Any, args: list[Any], number: int, device: Device) -> bytes:
         if value.__class__ is array and value.dtype is dtype and value.ndim == ndim and value.device is device:
             if is_written:
-                _check_writable(label, value)
+                check_writable(label, value)
             descriptor: bytes = value.descriptor()
             return descriptor
         if value is None:
@@ -110,7 +110,7 @@ def as_array(label: str, type: ArrayType, value: Any, is_written: bool, device: 
     if wrapped.dtype is not type.dtype or wrapped.ndim != type.ndim:
         raise ArgumentError(f"{label} is {type_name(type)}, but the argument is {_describe(wrapped)}")
     if is_written:
-        _check_writable(label, wrapped)
+        check_writable(label, wrapped)
     return wrapped
 
 
@@ -157,10 +157,11 @@ def _with_elements(label: str, type: ArrayType, value: array) -> array:
     return made
 
 
-def _check_writable(label: str, value: array) -> None:
+def check_writable(label: str, value: array) -> None:
+    """Raise ArgumentError for an array that a kernel must not write."""
     if value.is_readonly:
         raise ArgumentError(f"{label} is written by the kernel, but the memory of the array is read-only")
-    if not value.is_contiguous and overlaps_itself(value.shape, value.strides, value.element.size):
+    if value.overlaps_itself():
         raise ArgumentError(
             f"{label} is written by the kernel, but elements of the array share memory (shape {value.shape}, "
             f"strides {value.strides}); pass a copy: contiguous()"
@@ -255,6 +256,17 @@ def type_of(value: Any) -> Type:
     raise ArgumentError(f"no kernel parameter can take {_describe(value)}")
 
 
+def seen_as(pattern: Any, found: Any, value: Any) -> Any:
+    """The type of a foreign array of scalars, its trailing dimensions seen as vectors or matrices of a parameter."""
+    if not (isinstance(pattern, ArrayType) and is_tensor(pattern.dtype) and isinstance(found, ArrayType)):
+        return found
+    inner = pattern.dtype.shape
+    if isinstance(value, (array, indexedarray)) or is_tensor(found.dtype) or found.ndim - pattern.ndim != len(inner):
+        return found
+    shape = tuple([int(extent) for extent in getattr(value, "shape", inner)[-len(inner) :]])
+    return ArrayType(with_scalar(pattern.dtype, found.dtype, shape), pattern.ndim)
+
+
 def captured(value: Any) -> Any:
     """A copy of an argument as it is now: values are copied, arrays are referred to."""
     if isinstance(value, (StructInstance, np.ndarray, list)) or is_tensor(value.__class__):
@@ -294,4 +306,4 @@ def _describe(value: Any) -> str:
     return f"{name} {text}" if len(text) < 40 else f"a {name}"
 
 
-__all__ = ["Binder", "DirectionOf", "as_array", "captured", "direction", "type_of"]
+__all__ = ["Binder", "DirectionOf", "as_array", "captured", "check_writable", "direction", "seen_as", "type_of"]

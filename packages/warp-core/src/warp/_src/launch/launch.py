@@ -10,7 +10,7 @@ from typing import Any
 from warp import config
 from warp._src.array.array import array
 from warp._src.array.contents import duplicate
-from warp._src.launch.bind import as_array, type_of
+from warp._src.launch.bind import as_array, check_writable, seen_as, type_of
 from warp._src.launch.event import LaunchEvent, require_shared_gradients, run_backward, signature_of
 from warp._src.launch.memory import overlaps
 from warp._src.launch.prepared import Prepared
@@ -194,7 +194,8 @@ def _argument_type(kernel: Kernel, number: int, arg: Any) -> Any:
     if arg.__class__ in (int, float):
         return Literal(arg)
     try:
-        return type_of(arg)
+        found = type_of(arg)
+        return found if number >= len(kernel.parameters) else seen_as(kernel.parameters[number][1], found, arg)
     except (ArgumentError, BufferError, DeviceError) as error:
         names = [name for name, _ in kernel.parameters]
         which = f", parameter '{names[number]}'" if number < len(names) else ""
@@ -284,14 +285,16 @@ def _with_gradient(name: str, arg: Any, gradient: Any, is_scratch: bool) -> Any:
     """A view of an array argument whose gradient is another array, or a copy of it that may be written."""
     if gradient is None or not isinstance(arg, array):
         return arg
+    label = f"launch: the adjoint of parameter '{name}'"
     if not isinstance(gradient, array):
-        label = f"launch: the adjoint of parameter '{name}'"
         gradient = as_array(label, ArrayType(arg.dtype, arg.ndim), gradient, not is_scratch, arg.device)
     if gradient.dtype is not arg.dtype or gradient.shape != arg.shape:
         raise ArgumentError(
-            f"launch: the adjoint of parameter '{name}' must be {type_name(arg.dtype)} of shape {arg.shape}, "
+            f"{label} must be {type_name(arg.dtype)} of shape {arg.shape}, "
             f"got {type_name(gradient.dtype)} of shape {gradient.shape}"
         )
+    if not is_scratch:
+        check_writable(label, gradient)
     made: array = arg.alias()
     made.grad = duplicate(gradient) if is_scratch else gradient
     return made

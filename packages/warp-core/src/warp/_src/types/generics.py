@@ -68,14 +68,14 @@ def _unify_tensor(pattern: Any, actual: Any, bindings: Bindings) -> bool:
     return unify(pattern.scalar, actual.scalar, bindings)
 
 
-def with_scalar(pattern: Any, scalar: Any) -> Any:
-    """Give a scalar or tensor type with another scalar type."""
+def with_scalar(pattern: Any, scalar: Any, shape: Any = None) -> Any:
+    """Give a scalar or tensor type with another scalar type, vectors and matrices with another shape if given."""
     if not is_tensor(pattern):
         return scalar
     if issubclass(pattern, Vector):
-        return vector(pattern.length, scalar)
+        return vector((shape or pattern.shape)[0], scalar)
     if issubclass(pattern, Matrix):
-        return matrix(pattern.shape, scalar)
+        return matrix(shape or pattern.shape, scalar)
     if issubclass(pattern, Quaternion):
         return quaternion(scalar)
     return transformation(scalar) if issubclass(pattern, Transform) else pattern

@@ -256,18 +256,27 @@ def as_number(value: object, expected: str) -> Number:
         return int(number)
     if isinstance(number, float):
         return float(number)
-    if not isinstance(number, (complex, np.ndarray)):
-        for protocol in ("__index__", "__float__"):
-            method = getattr(number, protocol, None)
-            if method is not None and not isinstance(number, type):
-                try:
-                    converted: Number = method()
-                except (TypeError, ValueError):
-                    continue
-                return converted
+    converted = None if isinstance(number, (complex, np.ndarray, type)) else _number_of_framework(number)
+    if converted is not None:
+        return converted
     raise TypeError(f"expected a number for {expected}, got {type_of(value)} {value!r:.80}")
+
+
+def _number_of_framework(value: object) -> Number | None:
+    """Return the number that an object stands for, None if it is none."""
+    # Some frameworks' floats have an `__index__` that cuts them off; `item` keeps the kind.
+    for protocol in ("item", "__index__", "__float__"):
+        method = getattr(value, protocol, None)
+        try:
+            found = None if method is None else method()
+        except (TypeError, ValueError, RuntimeError):
+            continue
+        if isinstance(found, (int, float)):
+            return found
+    return None
 
 
 def type_of(value: object) -> str:
     """Return the name of the type of a host value, as error messages show it."""
-    return str(getattr(type(value), "name", type(value).__name__))
+    name = getattr(type(value), "name", None)
+    return name if isinstance(name, str) else type(value).__name__

@@ -67,11 +67,13 @@ class Tensor:
 
     @classmethod
     def coerce(cls: type[_Self], value: object) -> _Self:
-        """Return a copy of `value`: this type itself, or a sequence of its shape; else TypeError, ValueError."""
+        """Return a copy of `value`: this type itself, or numbers in its shape; else TypeError, ValueError."""
         if isinstance(value, Tensor):
             if type(value) is not cls:
                 raise TypeError(f"expected {cls.name}, got {type_of(value)}")
             return cls.from_numbers(value.values)
+        if hasattr(value, "__array__"):
+            value = _values_of(value, cls.name)
         if isinstance(value, (str, bytes)) or not isinstance(value, (Sequence, np.ndarray)):
             raise TypeError(f"expected {cls.name}, got {type_of(value)} {value!r:.80}")
         values = [cls.scalar.coerce(number) for number in flatten((value,), cls.name)]
@@ -150,6 +152,14 @@ def flatten(arguments: Iterable[object], expected: str) -> Iterator[Number]:
             yield as_number(argument, expected)
         else:
             yield from flatten(argument, expected)
+
+
+def _values_of(value: Any, expected: str) -> Any:
+    """Return an array of another library as one of NumPy; TypeError if it refuses."""
+    try:
+        return np.asarray(value)
+    except RuntimeError as error:
+        raise TypeError(f"expected {expected}, got {type_of(value)}: {error}") from error
 
 
 def _rebuild(factory: Callable[..., type[Tensor]], key: tuple[Any, ...], values: list[Number]) -> Tensor:
