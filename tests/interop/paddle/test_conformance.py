@@ -9,8 +9,20 @@ import numpy as np
 import paddle
 
 import warp as wp
-from warp.testing import BridgeConformance
+from warp.testing import BridgeConformance, GradientConformance
 from warp_interop_paddle import BRIDGE
+
+
+def optimise(x: Any, kind: Any) -> None:
+    """Let an optimiser take a step."""
+    x.stop_gradient = False
+    x.grad = paddle.ones_like(x)
+    kind(learning_rate=0.1, parameters=[x]).step()
+    x.stop_gradient = True
+
+
+def sgd(x: Any, rate: float = 0.0) -> Any:
+    return paddle.optimizer.SGD(learning_rate=rate, parameters=[x])
 
 
 class TestPaddle(BridgeConformance):
@@ -18,7 +30,14 @@ class TestPaddle(BridgeConformance):
     max_dimensions = 4
     writers: ClassVar[Any] = {
         "in place": lambda x: x.add_(paddle.ones_like(x)),
-        "not counted": lambda x: x.set_value(paddle.zeros_like(x)),
+        "an element": lambda x: x.__setitem__(0, 7.0),
+        "a view": lambda x: x[1:].zero_(),
+        "a detached tensor": lambda x: x.detach().add_(paddle.ones_like(x)),
+        "assign": lambda x: paddle.assign(x + 1, x),
+        "set_value": lambda x: x.set_value(x + 1),
+        "copy_": lambda x: x.copy_(x + 1, True),
+        "SGD": lambda x: optimise(x, paddle.optimizer.SGD),
+        "Adam": lambda x: optimise(x, paddle.optimizer.Adam),
     }
     layouts: ClassVar[Any] = {
         "transposed": (lambda x: x.t().contiguous().t(), lambda x: x),
@@ -55,3 +74,30 @@ class TestPaddle(BridgeConformance):
         pairs = [(y, self.make_tensor(g)) for y, g in zip(results, adjoints, strict=True) if g is not None]
         found = paddle.grad([y for y, _ in pairs], tensors, [g for _, g in pairs])
         return [self.values_of(gradient) for gradient in found]
+
+
+class TestGradients(GradientConformance):
+    bridge = BRIDGE
+    clearers: ClassVar[Any] = {
+        "to zero": lambda x: sgd(x).clear_grad(),
+        "to none": lambda x: sgd(x).clear_grad(set_to_zero=False),
+        "of the tensor": lambda x: x.clear_gradient(),
+        "of the tensor, to none": lambda x: x.clear_gradient(set_to_zero=False),
+        "assigned": lambda x: setattr(x, "grad", None),
+    }
+    make_tensor = TestPaddle.make_tensor
+    values_of = TestPaddle.values_of
+
+    def make_leaf(self, values: Any) -> Any:
+        tensor = self.make_tensor(values)
+        tensor.stop_gradient = False
+        return tensor
+
+    def without_differentiation(self) -> Any:
+        return paddle.no_grad()
+
+    def descend(self, tensor: Any, rate: float) -> None:
+        sgd(tensor, rate).step()
+
+    def backward(self, result: Any, gradient: Any) -> None:
+        paddle.autograd.backward([result], [gradient])

@@ -9,14 +9,25 @@ import numpy as np
 import torch
 
 import warp as wp
-from warp.testing import BridgeConformance
+from warp.testing import BridgeConformance, GradientConformance
 from warp_interop_torch import BRIDGE
+
+
+def optimise(x: Any) -> None:
+    """Let an optimiser take a step."""
+    x.grad = torch.ones_like(x)
+    torch.optim.SGD([x], lr=0.1).step()
 
 
 class TestTorch(BridgeConformance):
     bridge = BRIDGE
     max_dimensions = 4
-    writers: ClassVar[Any] = {"in place": lambda x: x.add_(1), "an element": lambda x: x.__setitem__(0, 7)}
+    writers: ClassVar[Any] = {
+        "in place": lambda x: x.add_(1),
+        "an element": lambda x: x.__setitem__(0, 7),
+        "a view": lambda x: x[1:].zero_(),
+        "an optimiser": optimise,
+    }
     layouts: ClassVar[Any] = {
         "transposed": (lambda x: x.t().contiguous().t(), lambda x: x),
         "turned": (lambda x: x.flip(0).t(), lambda x: x[::-1].T),
@@ -42,6 +53,26 @@ class TestTorch(BridgeConformance):
         pairs = [(y, self.make_tensor(g)) for y, g in zip(results, adjoints, strict=True) if g is not None]
         found = torch.autograd.grad([y for y, _ in pairs], tensors, [g for _, g in pairs])
         return [self.values_of(gradient) for gradient in found]
+
+
+class TestGradients(GradientConformance):
+    bridge = BRIDGE
+    clearers: ClassVar[Any] = {
+        "to none": lambda x: torch.optim.SGD([x]).zero_grad(),
+        "to zero": lambda x: torch.optim.SGD([x]).zero_grad(set_to_none=False),
+        "assigned": lambda x: setattr(x, "grad", None),
+    }
+    make_tensor = TestTorch.make_tensor
+    values_of = TestTorch.values_of
+
+    def make_leaf(self, values: Any) -> Any:
+        return self.make_tensor(values).requires_grad_()
+
+    def without_differentiation(self) -> Any:
+        return torch.no_grad()
+
+    def descend(self, tensor: Any, rate: float) -> None:
+        torch.optim.SGD([tensor], lr=rate).step()
 
 
 class TestTransforms(TestTorch):

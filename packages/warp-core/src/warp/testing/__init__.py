@@ -11,6 +11,7 @@ from typing import Any
 
 from warp.testing.bridges import BridgeConformance as BridgeConformance
 from warp.testing.devices import available_devices as available_devices
+from warp.testing.shared_gradients import GradientConformance as GradientConformance
 from warp.testing.strategies import KernelArguments as KernelArguments
 from warp.testing.strategies import arguments as arguments
 from warp.testing.strategies import arrays as arrays
@@ -20,6 +21,7 @@ from warp.testing.strategies import values as values
 
 __all__ = [
     "BridgeConformance",
+    "GradientConformance",
     "KernelArguments",
     "arguments",
     "arrays",

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import gc
 import weakref
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
 import warp as wp
-from warp.errors import ArgumentError, AutogradError
-from warp.plugins import Bridge, derive
+from warp.errors import ArgumentError
 from warp.testing import bridge_kernels as kernels
 from warp.testing.checks import assert_raises, central_differences, for_all
+from warp.testing.foreign_writes import WriteConformance
 from warp.testing.numbers import require_hypothesis
 from warp.testing.operators import OperatorConformance
 from warp.testing.strategies import shapes
@@ -35,34 +34,19 @@ _SCALARS = (
 )
 
 
-class BridgeConformance(OperatorConformance, ABC):
+class BridgeConformance(OperatorConformance, WriteConformance):
     """Tests for pytest: subclass, set `bridge`, and say how the framework makes and reads tensors.
 
     The tests draw shapes, strides, types and values with hypothesis. Those of gradients need warp-autograd. Where the
     bridge has an operator that makes kernels differentiable in one call, override `make_operator` and `differentiate`.
     """
 
-    bridge: ClassVar[Bridge]
     is_writable: ClassVar[bool] = True
     """Whether tensors can be written through Warp."""
     max_dimensions: ClassVar[int] = 3
     """The most dimensions that a tensor can have, at least 1."""
-    writers: ClassVar[Mapping[str, Callable[[Any], object]]] = {}
-    """Operations of the framework that change a tensor in place, by name, if `bridge.version` is set."""
     examples: ClassVar[int] = 25
     """How many examples hypothesis draws in each test."""
-
-    @abstractmethod
-    def make_tensor(self, values: Any) -> Any:
-        """Return a new tensor of the framework with the type, shape and values of a NumPy array."""
-
-    @abstractmethod
-    def values_of(self, tensor: Any) -> Any:
-        """Return the values of a tensor as a NumPy array."""
-
-    def view(self, tensor: Any, index: Any) -> Any:
-        """Return a view of a tensor: what `tensor[index]` gives; override it where that makes a copy."""
-        return tensor[index]
 
     def gradient(self, launch: Callable[[Any, Any], object], values: Any) -> Any:
         """Return the gradient of the sum of y for `launch(x, y)`, taken through the framework.
@@ -294,23 +278,6 @@ class BridgeConformance(OperatorConformance, ABC):
         np.testing.assert_array_equal(a.grad.numpy(), 2 * values)
         assert self._from(self.make_tensor(values), requires_grad=False).grad is None
 
-    def test_tapes_notice_what_the_framework_writes(self) -> None:
-        """Values computed from a tensor that the framework changes afterwards are refused by a backward pass."""
-        scalar = self._float()
-        if self.bridge.version is None or scalar is None:
-            return
-        assert self.writers, "say in `writers` how the framework writes"
-        values: Any = np.arange(1.0, 4.0).astype(wp.dtype_to_numpy(scalar))
-        for write in self.writers.values():
-            tensor = self.make_tensor(values)
-            x = self._from(tensor, requires_grad=True)
-            y, z = (wp.zeros(3, dtype=scalar, requires_grad=True) for _ in range(2))
-            with wp.Tape() as tape:
-                wp.launch(kernels.square, dim=3, inputs=[x], outputs=[y])
-                wp.launch(kernels.square, dim=3, inputs=[y], outputs=[z])
-            write(tensor)
-            assert_raises(AutogradError, lambda z=z, tape=tape: tape.backward(grads={z: wp.ones(3, dtype=scalar)}))  # type: ignore[misc]  # binds the values now
-
     def test_gradients_are_those_of_finite_differences(self) -> None:
         """Gradients through the framework are float64 central differences, for drawn kernels, types and shapes."""
         if self.bridge.gradients is None:
@@ -332,15 +299,6 @@ class BridgeConformance(OperatorConformance, ABC):
         for_all(cases, check, self.examples)
 
     # ------------------------------------------------------------------ helpers
-
-    def _call(self, prefix: str, *arguments: Any, **options: Any) -> Any:
-        return derive(self.bridge)[f"{prefix}_{self.bridge.name}"](*arguments, **options)
-
-    def _from(self, tensor: Any, **options: Any) -> Any:
-        return self._call("from", tensor, **options)
-
-    def _to(self, a: Any, **options: Any) -> Any:
-        return self._call("to", a, **options)
 
     def _scalars(self) -> list[Any]:
         supported = set(self.bridge.dtypes_from.values())

@@ -10,6 +10,7 @@ import numpy as np
 import warp as wp
 from warp.errors import ArgumentError
 from warp.testing import operator_cases as kernels
+from warp.testing.bridge_tests import BridgeTests
 from warp.testing.checks import assert_raises, central_differences, for_all
 from warp.testing.numbers import require_hypothesis
 from warp.testing.operator_cases import PLANES, OperatorCase, operator_cases
@@ -18,7 +19,7 @@ _TOLERANCES = {wp.float32: 2e-3, wp.float64: 1e-6}
 Layout = tuple[Callable[[Any], Any], Callable[[Any], Any]]
 
 
-class OperatorConformance:
+class OperatorConformance(BridgeTests):
     """Tests of what `make_operator` returns; there are none for a bridge without operators."""
 
     examples: ClassVar[int]
@@ -42,18 +43,6 @@ class OperatorConformance:
         the adjoints of those, None where they are integers.
         """
         raise NotImplementedError("a bridge with operators overrides `differentiate`")
-
-    def make_tensor(self, values: Any) -> Any:
-        """Return a tensor of values; the bridge's tests say how."""
-        raise NotImplementedError
-
-    def values_of(self, tensor: Any) -> Any:
-        """Return the values of a tensor; the bridge's tests say how."""
-        raise NotImplementedError
-
-    def view(self, tensor: Any, index: Any) -> Any:
-        """Return a view of a tensor."""
-        return tensor[index]
 
     def _floats(self) -> list[Any]:
         raise NotImplementedError
