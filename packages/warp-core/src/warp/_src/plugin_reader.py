@@ -98,8 +98,9 @@ def _distributions_of(entry: str) -> Iterator[_Metadata]:
 def _metadata(directory: str, stem: str) -> _Metadata:
     name, _, rest = stem.partition("-")
     try:
-        with open(os.path.join(directory, "entry_points.txt"), encoding="utf-8", errors="replace") as file:
-            entry_points = file.read()
+        # A text file takes twice as long to open.
+        with open(os.path.join(directory, "entry_points.txt"), "rb", buffering=0) as file:
+            entry_points = file.read().decode("utf-8", "replace")
     except OSError:  # no entry points, or an .egg-info that is a plain file
         entry_points = ""
     return _Metadata(name, rest.partition("-")[0], entry_points)
