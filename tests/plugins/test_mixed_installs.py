@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy
 import pluggy
 import pytest
-import warp_autograd
 
 import warp
+import warp_autograd
 
 TOY = Path(__file__).parent / "toy_bridge" / "src"
 
