@@ -145,27 +145,34 @@ class Forward:
 
 
 @dataclass(frozen=True)
-class Tangent:
+class _Derivative:
+    """What is linear in the operands that follow the inputs and the results `wanted`."""
+
+    site: Site
+    wanted: tuple[int, ...]
+
+    changed = ()
+
+    @property
+    def _first(self) -> int:
+        """Return the number of the first operand that it is linear in."""
+        return len(self.site.inputs) + len(self.wanted)
+
+
+@dataclass(frozen=True)
+class Tangent(_Derivative):
     """Forward mode. Operands are the inputs, the results `wanted` by the adjoint, and directions of `perturbed`.
 
     Results are the directions of the results of floating point whose numbers are `given`.
     """
 
-    site: Site
-    wanted: tuple[int, ...]
     perturbed: tuple[int, ...]
     given: tuple[int, ...]
-
-    changed = ()
 
     @property
     def results(self) -> tuple[Any, ...]:
         """Return shapes and dtypes of the results."""
         return tuple(self.site.float_results[number].type for number in self.given)
-
-    @property
-    def _first(self) -> int:
-        return len(self.site.inputs) + len(self.wanted)
 
     def plan(self, platform: str) -> Plan:
         """Return what the handler does. Raises AutogradError, which names the lines, where there is no forward mode."""
@@ -209,27 +216,19 @@ class Tangent:
 
 
 @dataclass(frozen=True)
-class Adjoint:
+class Adjoint(_Derivative):
     """The adjoint. Operands are the inputs, the results `wanted`, and the cotangents of the results `given`.
 
     Those are numbers among the results of floating point. Results are the cotangents of the inputs `sought`.
     """
 
-    site: Site
-    wanted: tuple[int, ...]
     sought: tuple[int, ...]
     given: tuple[int, ...]
-
-    changed = ()
 
     @property
     def results(self) -> tuple[Any, ...]:
         """Return shapes and dtypes of the results."""
         return tuple(self.site.inputs[number].type for number in self.sought)
-
-    @property
-    def _first(self) -> int:
-        return len(self.site.inputs) + len(self.wanted)
 
     def plan(self, platform: str) -> Plan:
         """Return what the handler does. Raises AutogradError, which names the lines, where there is no adjoint."""
