@@ -133,39 +133,52 @@ class Pair:
 def kicked(s: State, x: f):
     if x > 0.0:
         s.v[1] += x
-    return s.a
+    return s
 
 
 @wp.func
 def kicked_twice(p: Pair, x: f):
     for _ in range(2):
-        kicked(p.first, x)
+        p.first = kicked(p.first, x)
+    kicked(p.first, 100.0)
     p.second.a = p.first.v.y
+    return p.second.a
 
 
 @wp.func
-def scaled(v: wp.vec3d):
+def renewed(s: State, x: f):
+    s.a = x
+    if x > 1.0:
+        s = State()
+    s.a += 1.0
+    return s.a
+
+
+@wp.func
+def scaled(v: wp.vec3d, m: wp.mat22d):
+    m[0, 1] = v[1]
     v = v * 2.0
-    v[0] = 100.0
+    v[0] = 100.0 + m[0, 1]
     return v
 
 
 @wp.kernel
 def changing(out: Doubles, x: f):
     p = Pair()
-    kicked_twice(p, x)
-    out[0] = p.second.a
-    for _ in range(int(x) + 3):
-        kicked(p.first, f(1.0))
-    out[1] = p.first.v.y
-    v = wp.vec3d(1.0, 1.0, 1.0)
-    w = scaled(v)
-    out[2] = v[0] + w[0] + w[1]
+    p.first.v = wp.vec3d(1.0, 2.0, 3.0)
+    p.second.a = 7.0
+    out[0] = kicked_twice(p, x)
+    out[1] = p.first.v.y + p.second.a
+    out[2] = renewed(p.second, x) + 10.0 * p.second.a
+    v = wp.vec3d(1.0, 2.0, 3.0)
+    m = wp.mat22d(1.0, 1.0, 1.0, 1.0)
+    w = scaled(v, m)
+    out[3] = w[0] + 10.0 * v[0] + 1000.0 * m[0, 1]
 
 
-def test_a_changed_struct_parameter_changes_the_variable_of_the_caller() -> None:
-    assert results(changing, 2.0)[:3] == [4.0, 4.0 + 5.0, 1.0 + 100.0 + 2.0]
-    assert results(changing, -1.0)[:2] == [0.0, 2.0]
+def test_functions_change_copies_of_what_they_are_given() -> None:
+    assert results(changing, 0.5)[:4] == [3.0, 9.0, 71.5, 1112.0]
+    assert results(changing, 2.0)[:4] == [6.0, 9.0, 71.0, 1112.0]
 
 
 def make(scale: float, inner: Any) -> Any:

@@ -65,7 +65,7 @@ class Context:
     session: Any  # what `hooks.build_overload` keeps between functions
     builder: Builder = field(default_factory=Builder)
     scope: Scope = field(default_factory=Scope)
-    # Parameters that the caller may see changed: they are read when the function returns.
+    # Local arrays among the parameters, which the caller may see changed: they are read when the function returns.
     exit_names: frozenset[str] = frozenset()
     # Names that are read where break, continue and return lead to.
     live_at_exit: frozenset[str] = frozenset()

@@ -18,9 +18,8 @@ from warp._src.lang.negative_indices import count_from_start
 from warp._src.lang.objects import Definition, Kernel, Overload, Parameter
 from warp._src.lang.operands import Known, Operand, Poison, is_truth, spelled
 from warp._src.lang.scope import ADJOINT, RESULT, RETURN, Scope
-from warp._src.types.scalars import is_scalar
-from warp._src.types.signature import is_array, is_differentiable, type_name
-from warp._src.types.structs import StructType
+from warp._src.types.local_arrays import LocalArrayType
+from warp._src.types.signature import is_differentiable, type_name
 from warp.errors import KernelTypeError, UnsupportedSyntaxError
 
 # What identifies a translation: the definition, and for each parameter its type or compile-time object.
@@ -236,33 +235,10 @@ def _expect_results(context: Context, definition: Definition) -> None:
 
 
 def _changeable(context: Context, params: Mapping[str, Value]) -> frozenset[str]:
-    """Find parameters whose components the function may change, as its caller will see."""
+    """Find local arrays among the parameters that the function may change, as its caller will see."""
     body = context.text.tree.body
-    updated = set(analysis.assigned(body)) | set(analysis.call_arguments(body))
-    bound = set(analysis.rebound(body))
-    found = set()
-    for name, value in params.items():
-        if name not in updated or is_scalar(value.type) or is_array(value.type):
-            continue
-        if name not in bound:
-            found.add(name)
-        elif isinstance(value.type, StructType) and name in _partly_assigned(body):
-            raise context.unsupported(
-                f"parameter '{name}' is a struct that is both changed and given a new value",
-                context.text.tree,
-                "copy it to a variable of another name first",
-            )
-    return frozenset(found)
-
-
-def _partly_assigned(body: Sequence[ast.stmt]) -> set[str | None]:
-    """Names of which a statement assigns a component."""
-    return {
-        analysis.root_name(node)
-        for root in body
-        for node in ast.walk(root)
-        if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store)
-    }
+    updated = (set(analysis.assigned(body)) | set(analysis.call_arguments(body))) - set(analysis.rebound(body))
+    return frozenset(name for name in updated & set(params) if isinstance(params[name].type, LocalArrayType))
 
 
 def _finish(context: Context, params: Mapping[str, Value]) -> tuple[list[Value], tuple[int, ...]]:
