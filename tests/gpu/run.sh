@@ -31,7 +31,7 @@ find=(--find-links "$wheels/common" --find-links "$wheels/$version")
     'pytest>=8' pytest-xdist hypothesis tqdm
 "${pip[@]}" install --quiet --no-index --no-deps --no-build-isolation ./packages/*/
 libraries="$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/nvidia/cuda_nvrtc/lib"
-"$python" -m tarfile --extract "$(echo "$wheels"/common/nvidia_cuda_nvrtc_cu12-*.tar.xz)" "$libraries"
+"$python" -W ignore -m tarfile --extract "$(echo "$wheels"/common/nvidia_cuda_nvrtc_cu12-*.tar.xz)" "$libraries"
 export WARP_CACHE_PATH="$work/cache"
 if [[ "${1:-}" == --unpacked ]]; then
     set -- --rehearse "${@:2}"
