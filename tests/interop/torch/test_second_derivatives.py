@@ -11,7 +11,6 @@ import torch
 import warp as wp
 from warp.errors import AutogradError
 
-
 # PyTorch's own forward mode warns when it is loaded, by whichever test uses it first.
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script.*deprecated")
 
