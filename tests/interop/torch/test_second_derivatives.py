@@ -11,6 +11,9 @@ import torch
 import warp as wp
 from warp.errors import AutogradError
 
+# PyTorch's own forward mode warns when it is loaded, by whichever test uses it first.
+pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script.*deprecated")
+
 
 @wp.kernel
 def wave(x: wp.array(dtype=wp.float64), y: wp.array(dtype=wp.float64)):
@@ -100,14 +103,12 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*deprecated")
 @pytest.mark.parametrize("name", CASES)
 def test_second_derivatives_equal_differences(name: str) -> None:
     function, inputs = CASES[name]
     assert torch.autograd.gradgradcheck(function, inputs)
 
 
-@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*deprecated")
 @pytest.mark.parametrize("name", ["one input", "two inputs", "the same twice", "overlapping views", "two outputs"])
 def test_forward_over_reverse_and_batches_equal_differences(name: str) -> None:
     function, inputs = CASES[name]
@@ -138,7 +139,6 @@ HESSIANS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*deprecated")
 @pytest.mark.parametrize("name", HESSIANS)
 def test_hessians_equal_those_of_the_formula(name: str) -> None:
     x = numbers(4).detach()
