@@ -94,6 +94,43 @@ def test_tie_of_an_extreme_has_one_winner() -> None:
 
 
 @wp.kernel
+def falling(x: Floats, m: Floats, out: Floats):
+    t = wp.tid()
+    wp.atomic_min(m, 0, x[t])
+    out[t] = wp.sin(wp.atomic_min(m, 0, x[t] - 1.0))
+
+
+@wp.kernel
+def rising(x: Floats, m: Floats, out: Floats):
+    t = wp.tid()
+    if x[t] > 0.0:
+        wp.atomic_max(m, 0, x[t])
+    out[t] = wp.sin(wp.atomic_max(m, 0, x[t] + 1.0))
+
+
+@wp.kernel
+def falling_below(x: Floats, m: Floats, out: Floats):
+    t = wp.tid()
+    wp.atomic_min(m, 0, x[t])
+    out[t] = wp.sin(wp.atomic_add(m, 0, -0.25))
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize(("kernel", "sign"), [(falling, -1.0), (rising, 1.0), (falling_below, -1.0)])
+def test_an_extreme_that_was_seen_before_it_was_beaten(kernel: wp.Kernel, sign: float) -> None:
+    def run(x: wp.array) -> wp.array:
+        m = wp.array([-10.0 * sign], dtype=wp.float64, requires_grad=True)
+        out = wp.zeros(4, dtype=wp.float64, requires_grad=True)
+        wp.launch(kernel, dim=4, inputs=[x, m], outputs=[out])
+        return out
+
+    # Every thread finds what it has just put there, and beats it; what is there at the end nobody has seen.
+    values = sign * np.array([0.4, 2.1, 4.3, 7.2])
+    check_gradients(run, values)
+    np.testing.assert_allclose(run(wp.array(values, dtype=wp.float64)).numpy(), np.sin(values), rtol=1e-12)
+
+
+@wp.kernel
 def accumulated_in_loop(x: Floats, highest: Floats, out: Floats):
     t = wp.tid()
     s = x[t]

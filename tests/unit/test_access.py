@@ -11,7 +11,7 @@ from tests.unit.ir_programs import build, call, kernel, region
 
 from warp._src.ir.builder import Builder
 from warp._src.ir.core import Function, Location, Value
-from warp._src.ir.ops import Load, Space
+from warp._src.ir.ops import Atomic, Load, Space
 from warp._src.passes.access import AccessAnalysis, mark_hazards
 from warp._src.passes.induction import rewrite_induction
 from warp._src.passes.inline import inline
@@ -466,3 +466,15 @@ def test_other_writes_of_an_extremum() -> None:
         analysis, _ = analysed(kinds)
         first: Any = next(access.op for access in analysis.accesses)
         assert analysis.needs_order(first) is expected
+
+
+def test_the_result_of_another_extremum_shows_what_was_there_in_between() -> None:
+    def body(b: Builder, p: Params) -> None:
+        b.atomic("min", p[0], one(b), [tid(b)])
+        found = b.atomic("min", p[0], one(b), [tid(b)])
+        b.store(p[1], found, [tid(b)])
+
+    analysis = AccessAnalysis(kernel([FLOATS, FLOATS], body))
+    first, second = (access.op for access in analysis.accesses if isinstance(access.op, Atomic))
+    assert analysis.needs_order(first)
+    assert not analysis.needs_order(second)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeGuard
 
 from warp._src.ir.core import Function, Region, Value
@@ -116,9 +117,15 @@ class AccessAnalysis:
                 continue
             if isinstance(access.op, Load) and access.op.hazard:
                 return True
+            if isinstance(access.op, Atomic) and access.op is not atomic and self._used.intersection(access.op.results):
+                return True
             if access.is_write and not (isinstance(access.op, Atomic) and access.op.kind == atomic.kind):
                 return True
         return False
+
+    @cached_property
+    def _used(self) -> frozenset[Value]:
+        return frozenset(operand for op in self.function.walk() for operand in op.operands)
 
     def hazard(self, load: Access) -> str:
         """Tell why a load could give another value after the kernel has run, or "" if it gives the same."""
