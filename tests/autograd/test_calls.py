@@ -120,10 +120,10 @@ class Spring:
 
 
 @wp.func
-def stretch(spring: Spring, by: wp.float64):
+def stretched(spring: Spring, by: wp.float64):
     spring.length = spring.length * by
     spring.force = spring.force + spring.length * spring.length
-    return spring.length + spring.force
+    return spring, spring.length + spring.force
 
 
 @wp.kernel
@@ -132,17 +132,16 @@ def struct_changed_by_callee(x: Floats, out: Floats):
     spring = Spring()
     spring.length = x[t]
     spring.force = x[t] * x[t]
-    total = stretch(spring, x[0]) * stretch(spring, x[1])
-    out[t] = spring.length * spring.force + total
+    spring, total = stretched(spring, x[0])
+    _, more = stretched(spring, x[1])  # which changes a copy
+    out[t] = spring.length * spring.force + total * more
 
 
 def struct_changed_by_callee_reference(x: Values) -> Values:
-    length, force, total = x, x**2, 1.0
-    for by in (x[0], x[1]):
-        length = length * by
-        force = force + length**2
-        total = total * (length + force)
-    return length * force + total
+    length = x * x[0]
+    force = x**2 + length**2
+    longer = length * x[1]
+    return length * force + (length + force) * (longer + force + longer**2)
 
 
 @wp.func
