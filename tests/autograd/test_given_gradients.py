@@ -10,6 +10,9 @@ import pytest
 import warp as wp
 from warp.errors import ArgumentError
 
+# Memory of the host cannot be shared with a device.
+pytestmark = pytest.mark.cpu
+
 
 @wp.kernel
 def cube(x: wp.array(dtype=float), y: wp.array(dtype=float)):
