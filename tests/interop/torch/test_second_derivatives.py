@@ -179,8 +179,15 @@ def test_what_there_is_no_rule_for_is_refused() -> None:
         func.grad(lambda a: func.grad(lambda b: func.grad(loss)(b).sum())(a).sum())(x)
     with pytest.raises(AutogradError, match="tangent of a tangent"):
         func.jvp(lambda v: func.jvp(loss, (v,), (x,))[1], (x,), (x,))
+
+
+def test_kernels_that_overwrite_what_they_read() -> None:
     changing = wp.torch_op(square_in_place, in_out_argnames=["x"])
-    leaf = numbers(2)
-    (gradient,) = torch.autograd.grad(changing(leaf).sum(), leaf, create_graph=True)
-    with pytest.raises(AutogradError, match="no second derivative"):
-        gradient.sum().backward()
+    leaf = numbers(3)
+    weights = torch.tensor([0.5, -1.0, 2.0], dtype=torch.float64)
+    (gradient,) = torch.autograd.grad((weights * torch.sin(changing(leaf))).sum(), leaf, create_graph=True)
+    torch.testing.assert_close(gradient, weights * torch.cos(leaf**2) * 2 * leaf)
+    gradient.sum().backward()
+    square = leaf.detach() ** 2
+    torch.testing.assert_close(leaf.grad, weights * (2 * torch.cos(square) - 4 * square * torch.sin(square)))
+    assert torch.autograd.gradgradcheck(changing, (numbers(3),))
