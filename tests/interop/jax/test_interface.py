@@ -13,9 +13,16 @@ import pytest
 from warp.entries import compile_native
 from warp_interop_jax import frame
 
+
+def header() -> Path:
+    return Path(jax.ffi.include_dir()) / "xla" / "ffi" / "api" / "c_api.h"
+
+
+# XLA has renamed it since JAX 0.10.
+EXTENSION = "Extension_Base" if "XLA_FFI_Extension_Base" in header().read_text("utf-8") else "InternalExtension"
 # Structures here, in C++ and in Python, and of XLA; members here and of XLA.
 STRUCTURES: dict[tuple[str, str, str], dict[str, str]] = {
-    ("Extension", "_Extension", "Extension_Base"): {"size": "struct_size", "type": "type", "next": "next"},
+    ("Extension", "_Extension", EXTENSION): {"size": "struct_size", "type": "type", "next": "next"},
     ("Version", "_Version", "Api_Version"): {"major": "major_version", "minor": "minor_version"},
     ("Metadata", "_Metadata", "Metadata"): {"version": "api_version", "traits": "traits"},
     ("MetadataExtension", "_MetadataExtension", "Metadata_Extension"): {
@@ -52,10 +59,6 @@ CONSTANTS = {
     "FAILED_PRECONDITION": "Error_Code_FAILED_PRECONDITION",
     "INTERNAL": "Error_Code_INTERNAL",
 }
-
-
-def header() -> Path:
-    return Path(jax.ffi.include_dir()) / "xla" / "ffi" / "api" / "c_api.h"
 
 
 def members() -> list[tuple[str, str, Any, str, str]]:
